@@ -45,7 +45,7 @@ fuzz_target!(|input: (&[u8], [u8; 2], u8, Vec<&str>)| {
 
 fn found(counts: &PretokenCounts) -> Found {
     let items = counts.iter().map(|(pretoken, count)| (pretoken.to_vec(), count)).collect();
-    (items, counts.n_documents(), counts.n_special_literals())
+    (items, counts.totals().n_documents, counts.totals().n_special_literals)
 }
 
 fn define(options: &CountOptions, text: &str) -> Found {

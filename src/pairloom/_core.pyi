@@ -40,7 +40,7 @@ def map_file(descriptor: int) -> npt.NDArray[np.uint8]:
 
 _Report = Callable[[str, int, int], object] | None
 _Pattern = str | tuple[str, ...]
-_Specials = list[tuple[str, int]] | list[str]
+_Specials = Sequence[tuple[str, int | None]]
 _Ids = Iterable[int] | npt.NDArray[Any]
 
 @final

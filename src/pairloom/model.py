@@ -135,6 +135,8 @@ class Model:
             check_int(f"the id of special token {shown(literal)}", token_id, least=0, most=LARGEST_ID)
         if not isinstance(pattern, str) and not (isinstance(pattern, tuple) and pattern):
             raise TypeError(f"pattern must be a str or a tuple of str, not {shown(pattern)}")
+        if isinstance(pattern, tuple) and len(pattern) == 1:
+            pattern = pattern[0]
         plain = frozenset(plain_specials)
         if unknown := plain - special_tokens.keys():
             raise ValueError(f"plain_specials contains {shown(min(unknown, key=str))}, which is not a special token")

@@ -175,6 +175,26 @@ def test_many_added_tokens_with_rules_are_read_in_linear_time(tmp_path: Path) ->
     assert outcome.result and outcome.seconds < 8, outcome
 
 
+def test_many_entries_of_equal_bytes_are_read_in_linear_time(tmp_path: Path) -> None:
+    path, n = tmp_path / "tokenizer.json", 50_000
+    file = json.loads(Tokenizer.train("ab", 256, special_tokens=[]).as_huggingface().to_str())
+    vocab, letters = file["model"]["vocab"], [*file["model"]["vocab"]]
+    for index in range(n):
+        # A space is the letter Ġ, so both are the bytes of " 0000000", " 0000001", ...
+        vocab[f"\u0120{index:07}"], vocab[f" {index:07}"] = 256 + 2 * index, 257 + 2 * index
+    file["model"]["merges"] = [f"{left} {right}" for left in letters[:200] for right in letters[:200]]
+    vocab |= {left + right: 256 + 2 * n + 200 * i + j for i, left in enumerate(letters[:200])
+              for j, right in enumerate(letters[:200])}  # fmt: skip
+    path.write_text(json.dumps(file))
+
+    def case(_: int) -> bool:
+        return len(Tokenizer.load(path).special_tokens) == n
+
+    # Searching all merges and all special tokens for each such entry took a quarter of a minute.
+    [(_, outcome)] = run_cases(case, 1)
+    assert outcome.result and outcome.seconds < 5, outcome
+
+
 def test_more_added_tokens_than_any_tokenizer_has_are_refused(tmp_path: Path) -> None:
     n = MAX_SPECIAL_TOKENS + 1
     path = tmp_path / "tokenizer.json"

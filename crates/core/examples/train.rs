@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let merges = train(pretokens, &options, &Silent)?.merges;
                 least = least.min(start.elapsed());
                 n_learned = merges.len();
-                hash = merges.iter().flat_map(|&(left, right)| [left, right]).fold(0, |hash, symbol| {
+                hash = merges.iter().flatten().copied().fold(0, |hash, symbol| {
                     (hash.rotate_left(5) ^ u64::from(symbol)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
                 });
             }

@@ -5,6 +5,7 @@
 //! 100,000 tokens.
 
 use std::cell::LazyCell;
+use std::ops::Deref;
 
 use hashbrown::HashSet;
 
@@ -14,55 +15,36 @@ use crate::pretokens::{Pretokenizer, normalizer};
 use crate::vocabulary::characters::{CHARACTERS, Unknown, fallback_byte};
 use crate::vocabulary::{MAX_IDS, Tokens, Vocabulary, rank_merges};
 
-/// The borrowed columns of a model.
-#[derive(Clone, Copy, Debug)]
-pub struct Columns<'a> {
-    /// The tokens' ids.
-    pub ids: &'a [u32],
-    /// The tokens' bytes, one after the other.
-    pub bytes: &'a [u8],
-    /// The end of each token in `bytes`.
-    pub ends: &'a [u64],
+/// The tokens and merges of a model.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    /// The tokens.
+    pub tokens: Tokens,
     /// Left id, right id and merged id of each merge.
-    pub merges: &'a [[u32; 3]],
+    pub merges: Vec<[u32; 3]>,
     /// Whether ids are ranks; if so, there are no merges.
     pub ranks: bool,
     /// The priority of each token in merging, from SentencePiece's scores ([`Vocabulary::from_characters`]);
     /// [`NO_PRIORITY`] for a token that no merge makes. Empty if `merges` or `ranks` define what merges.
-    pub priorities: &'a [u32],
-    /// Special tokens and their ids.
-    pub specials: &'a [(String, u32)],
+    pub priorities: Vec<u32>,
 }
 
 /// The priority of a token that no merge makes.
 pub const NO_PRIORITY: u32 = u32::MAX;
 
-/// The tokens and merges of a model, owned and checked ([`Columns::check`]).
+/// Columns that satisfy the invariants of a model ([`Columns::checked`]).
 #[derive(Debug, PartialEq, Eq)]
-pub struct CheckedColumns {
-    ids: Vec<u32>,
-    bytes: Vec<u8>,
-    ends: Vec<u64>,
-    merges: Vec<[u32; 3]>,
-    ranks: bool,
-    priorities: Vec<u32>,
+pub struct CheckedColumns(Columns);
+
+impl Deref for CheckedColumns {
+    type Target = Columns;
+
+    fn deref(&self) -> &Columns {
+        &self.0
+    }
 }
 
 impl CheckedColumns {
-    /// Checks the columns ([`Columns::check`]).
-    pub fn new(
-        ids: Vec<u32>,
-        bytes: Vec<u8>,
-        ends: Vec<u64>,
-        merges: Vec<[u32; 3]>,
-        ranks: bool,
-        priorities: Vec<u32>,
-    ) -> Result<Self> {
-        let columns = CheckedColumns { ids, bytes, ends, merges, ranks, priorities };
-        columns.borrowed(&[]).check()?;
-        Ok(columns)
-    }
-
     /// Creates columns from trained merges: pairs of symbols, of which 0..=255 are byte values and 256 + r is the
     /// result of merge r. Bytes get ids from `first_byte` on, in `byte_order`; results get higher ones, from
     /// `first_merge` on.
@@ -73,72 +55,42 @@ impl CheckedColumns {
         first_merge: u32,
     ) -> Result<Self> {
         let n_tokens = byte_order.len() + pairs.len();
-        let mut bytes: Vec<u8> = Vec::with_reserved(8 * n_tokens, WHAT)?;
-        let (mut ids, mut ends) = (Vec::with_reserved(n_tokens, WHAT)?, Vec::with_reserved(n_tokens, WHAT)?);
+        let mut tokens = Tokens::with_room(n_tokens, 8 * n_tokens)?;
         let mut merges: Vec<[u32; 3]> = Vec::with_reserved(pairs.len(), WHAT)?;
         // The index of each byte value's token: these are in `byte_order`.
         let mut index_of_byte = [0; 256];
         for (index, &byte) in byte_order.iter().enumerate() {
             index_of_byte[usize::from(byte)] = index;
-            bytes.push(byte);
-            ids.push(first_byte + index as u32);
-            ends.push(bytes.len() as u64);
+            tokens.push(first_byte + index as u32, &[byte])?;
         }
         for (merged, pair) in (first_merge..).zip(pairs) {
-            let mut parts = [merged; 3];
-            for (part, &symbol) in parts.iter_mut().zip(pair) {
-                let index = index_of_byte.get(symbol as usize).copied().unwrap_or(symbol as usize);
-                let (Some(&id), Some(&end)) = (ids.get(index), ends.get(index)) else {
-                    return Err(Error::Invalid(format!(
-                        "merge {} uses symbol {symbol}, which is made later",
-                        merges.len()
-                    )));
-                };
-                *part = id;
-                let start = if index == 0 { 0 } else { ends[index - 1] };
-                bytes.grow((end - start) as usize, WHAT)?;
-                bytes.extend_from_within(start as usize..end as usize);
-            }
-            ids.push(merged);
-            ends.push(bytes.len() as u64);
-            merges.push(parts);
+            let parts =
+                pair.map(|symbol| index_of_byte.get(symbol as usize).copied().unwrap_or(symbol as usize));
+            let [Some(&left), Some(&right)] = parts.map(|index| tokens.ids.get(index)) else {
+                return Err(Error::Invalid(format!(
+                    "merge {} uses symbol {}, which is made later",
+                    merges.len(),
+                    parts[0].max(parts[1])
+                )));
+            };
+            tokens.push_joined(merged, parts)?;
+            merges.push([left, right, merged]);
         }
-        Self::new(ids, bytes, ends, merges, false, Vec::new())
+        Columns { tokens, merges, ..Columns::default() }.checked()
     }
 
     /// Adds priorities as files hold them: the largest id stands for [`NO_PRIORITY`].
-    pub(crate) fn with_priorities(mut self, mut priorities: Vec<u32>) -> Result<Self> {
+    pub(crate) fn with_priorities(self, mut priorities: Vec<u32>) -> Result<Self> {
         priorities
             .iter_mut()
             .filter(|priority| **priority >= MAX_IDS as u32 - 1)
             .for_each(|most| *most = NO_PRIORITY);
-        self.priorities = priorities;
-        self.borrowed(&[]).check()?;
-        Ok(self)
-    }
-
-    /// Creates columns that a reader has checked while it read them.
-    pub(crate) fn checked(
-        ids: Vec<u32>,
-        bytes: Vec<u8>,
-        ends: Vec<u64>,
-        merges: Vec<[u32; 3]>,
-        ranks: bool,
-    ) -> Self {
-        let columns = CheckedColumns { ids, bytes, ends, merges, ranks, priorities: Vec::new() };
-        debug_assert!(columns.borrowed(&[]).check().is_ok());
-        columns
-    }
-
-    /// Returns the columns with these special tokens.
-    pub fn borrowed<'a>(&'a self, specials: &'a [(String, u32)]) -> Columns<'a> {
-        let CheckedColumns { ids, bytes, ends, merges, ranks, priorities } = self;
-        Columns { ids, bytes, ends, merges, ranks: *ranks, priorities, specials }
+        Columns { priorities, ..self.0 }.checked()
     }
 
     /// Builds the vocabulary; with `ignore_merges` a pretoken that is a token is encoded as that token without merging.
     pub fn vocabulary(&self, ignore_merges: bool) -> Result<Vocabulary> {
-        let tokens = Tokens::from_columns(&self.ids, &self.bytes, &self.ends)?;
+        let tokens = self.tokens.try_clone()?;
         if self.ranks {
             return Vocabulary::from_ranks(tokens);
         }
@@ -147,14 +99,12 @@ impl CheckedColumns {
 
     /// Returns a copy, or [`Error::OutOfMemory`].
     pub fn try_clone(&self) -> Result<Self> {
-        Ok(CheckedColumns {
-            ids: copied(&self.ids, WHAT)?,
-            bytes: copied(&self.bytes, WHAT)?,
-            ends: copied(&self.ends, WHAT)?,
+        Ok(CheckedColumns(Columns {
+            tokens: self.tokens.try_clone()?,
             merges: copied(&self.merges, WHAT)?,
             ranks: self.ranks,
             priorities: copied(&self.priorities, WHAT)?,
-        })
+        }))
     }
 
     /// Returns the canonical columns ([`Self::canonical_form`]) or else these, and whether whole pretokens are looked
@@ -172,14 +122,13 @@ impl CheckedColumns {
     /// Replaces `suffix`, which marks tokens that end a word, by a space. That space merges with the last byte of the
     /// word before anything else.
     pub(crate) fn with_word_ends(self, suffix: &str) -> Result<Self> {
-        let (mut bytes, mut ends) =
-            (Vec::with_reserved(self.bytes.len(), WHAT)?, Vec::with_reserved(self.ends.len(), WHAT)?);
+        let mut tokens = Tokens::with_room(self.tokens.ids.len(), self.tokens.bytes.len())?;
         let mut of_bytes = [[None; 256]; 2];
-        for (id, token) in self.borrowed(&[]).tokens() {
+        for (id, token) in self.tokens.iter() {
             let last = token.strip_suffix(suffix.as_bytes());
-            bytes.extend_from_slice(last.unwrap_or(token));
-            bytes.extend(last.map(|_| b' '));
-            ends.push(bytes.len() as u64);
+            tokens.bytes.extend_from_slice(last.unwrap_or(token));
+            tokens.bytes.extend(last.map(|_| b' '));
+            tokens.end(id)?;
             if let &[byte] = last.unwrap_or(token) {
                 of_bytes[usize::from(last.is_some())][usize::from(byte)] = Some(id);
             }
@@ -195,7 +144,7 @@ impl CheckedColumns {
             merges.push([*inner, space, *last]);
         }
         merges.extend_from_slice(&self.merges);
-        Self::new(self.ids, bytes, ends, merges, false, Vec::new())
+        Columns { tokens, merges, ..Columns::default() }.checked()
     }
 
     /// Returns the columns without the tokens of these ids, which no merge may use.
@@ -203,14 +152,11 @@ impl CheckedColumns {
         if removed.is_empty() {
             return Ok(self);
         }
-        let (mut ids, mut bytes, mut ends) =
-            (Vec::new(), Vec::with_reserved(self.bytes.len(), WHAT)?, Vec::new());
-        for (id, token) in self.borrowed(&[]).tokens().filter(|(id, _)| !removed.contains(id)) {
-            ids.try_push(id, WHAT)?;
-            bytes.extend_from_slice(token);
-            ends.try_push(bytes.len() as u64, WHAT)?;
+        let mut tokens = Tokens::with_room(self.tokens.ids.len(), self.tokens.bytes.len())?;
+        for (id, token) in self.tokens.iter().filter(|(id, _)| !removed.contains(id)) {
+            tokens.push(id, token)?;
         }
-        Ok(CheckedColumns { ids, bytes, ends, ..self })
+        Ok(CheckedColumns(Columns { tokens, ..self.0 }))
     }
 
     /// Builds the vocabulary, and what splits text for it: patterns that split in turn, or [`CHARACTERS`] alone.
@@ -221,7 +167,6 @@ impl CheckedColumns {
         normalizer: Vec<normalizer::Step>,
     ) -> Result<(Vocabulary, Pretokenizer)> {
         let (vocabulary, pretokenizer) = if matches!(patterns, [only] if only.as_ref() == CHARACTERS) {
-            let tokens = Tokens::from_columns(&self.ids, &self.bytes, &self.ends)?;
             let priorities = (!self.priorities.is_empty()).then_some(&*self.priorities);
             let drops_spaces = normalizer.iter().any(|step| matches!(step, normalizer::Step::Words(_)));
             let unknown = normalizer.iter().find_map(|step| match *step {
@@ -229,7 +174,7 @@ impl CheckedColumns {
                 _ => None,
             });
             let merges = copied(&self.merges, WHAT)?;
-            let vocabulary = Vocabulary::from_characters(tokens, merges, priorities, unknown)?;
+            let vocabulary = Vocabulary::from_characters(&self.tokens, merges, priorities, unknown)?;
             let pretokenizer = Pretokenizer::of_characters(&vocabulary)?;
             (vocabulary, pretokenizer)
         } else if self.priorities.is_empty() {
@@ -247,10 +192,10 @@ impl CheckedColumns {
     ///
     /// They are pairs if merging can make every token of several bytes, so that no lookup is needed, else ranks.
     pub fn canonical_form(&self) -> Result<Option<CheckedColumns>> {
-        let found = rank_merges::pairs(&self.bytes, &self.ends)?;
+        let found = rank_merges::pairs(&self.tokens.bytes, &self.tokens.ends)?;
         let mut needed = found.rows;
         for token in needed.as_flattened_mut() {
-            *token = self.ids[*token as usize];
+            *token = self.tokens.ids[*token as usize];
         }
         if !self.ranks {
             // The pairs must be in the order of the ids that they make, and include each token's one pair. Further
@@ -264,7 +209,8 @@ impl CheckedColumns {
         if ranks {
             needed = Vec::new();
         }
-        Ok(Some(CheckedColumns { merges: needed, ranks, priorities: Vec::new(), ..self.try_clone()? }))
+        let (tokens, priorities) = (self.tokens.try_clone()?, Vec::new());
+        Ok(Some(CheckedColumns(Columns { tokens, merges: needed, ranks, priorities })))
     }
 
     /// Returns whether all of `needed` are among the merges.
@@ -282,17 +228,11 @@ impl CheckedColumns {
 /// What is allocated, in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "the columns of a model";
 
-impl<'a> Columns<'a> {
-    /// Returns all tokens: id and bytes, ids ascending.
-    pub fn tokens(&self) -> impl ExactSizeIterator<Item = (u32, &'a [u8])> {
-        let columns = *self;
-        columns.ids.iter().enumerate().map(move |(index, &id)| (id, columns.token(index)))
-    }
-
+impl Columns {
     /// Returns the byte values that are not tokens, ascending. Empty if each has a fallback token such as `<0x41>`.
     pub fn missing_bytes(&self) -> Vec<u8> {
         let (mut is_token, mut has_fallback) = ([false; 256], [false; 256]);
-        for (_, token) in self.tokens() {
+        for (_, token) in self.tokens.iter() {
             if let &[byte] = token {
                 is_token[usize::from(byte)] = true;
             } else if let Some(byte) = fallback_byte(token) {
@@ -307,30 +247,36 @@ impl<'a> Columns<'a> {
 
     /// Fails with [`Error::Invalid`] unless all of this holds: ids ascend; tokens are distinct and not empty; both
     /// parts and the result of a merge are tokens, and the result's bytes are those of the parts joined; no pair is
-    /// listed twice; special tokens are not empty, and distinct in text and in id; a special token with the id of a
-    /// token has its bytes (U+2581 for a space, if merging begins with characters).
-    pub fn check(&self) -> Result<()> {
+    /// listed twice.
+    pub fn checked(self) -> Result<CheckedColumns> {
         self.check_tokens()?;
         self.check_merges()?;
-        self.check_specials()
+        Ok(CheckedColumns(self))
     }
 
-    /// Does the part of [`check`](Self::check) that is about tokens.
+    /// Wraps columns that a reader has checked while it read them.
+    pub(crate) fn assume_checked(self) -> CheckedColumns {
+        debug_assert!(self.check_tokens().and_then(|()| self.check_merges()).is_ok());
+        CheckedColumns(self)
+    }
+
+    /// Checks the tokens.
     pub(crate) fn check_tokens(&self) -> Result<()> {
-        if self.ids.len() != self.ends.len() {
+        let Tokens { ids, bytes, ends } = &self.tokens;
+        if ids.len() != ends.len() {
             return Err(Error::Invalid(format!(
                 "there are {} token ids but {} token ends; each token needs one id and one end",
-                self.ids.len(),
-                self.ends.len()
+                ids.len(),
+                ends.len()
             )));
         }
-        if let Some(pair) = self.ids.windows(2).find(|pair| pair[0] >= pair[1]) {
+        if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
             return Err(Error::Invalid(format!(
                 "token id {} comes after {}; ids must ascend",
                 pair[1], pair[0]
             )));
         }
-        if let Some(&largest) = self.ids.last()
+        if let Some(&largest) = ids.last()
             && largest as usize >= MAX_IDS
         {
             return Err(Error::Invalid(format!(
@@ -339,37 +285,37 @@ impl<'a> Columns<'a> {
             )));
         }
         let mut start = 0;
-        for (&id, &end) in self.ids.iter().zip(self.ends) {
-            if end <= start || end > self.bytes.len() as u64 {
+        for (&id, &end) in ids.iter().zip(ends) {
+            if end <= start || end > bytes.len() as u64 {
                 return Err(Error::Invalid(format!(
                     "token {id} goes from byte {start} to {end} of {}; a token needs at least one byte",
-                    self.bytes.len()
+                    bytes.len()
                 )));
             }
             start = end;
         }
-        if start != self.bytes.len() as u64 {
+        if start != bytes.len() as u64 {
             return Err(Error::Invalid(format!(
                 "the tokens end at byte {start}, but there are {} bytes",
-                self.bytes.len()
+                bytes.len()
             )));
         }
-        if !self.priorities.is_empty() && (self.priorities.len() != self.ids.len() || self.ranks) {
+        if !self.priorities.is_empty() && (self.priorities.len() != ids.len() || self.ranks) {
             return Err(Error::Invalid(format!(
                 "there are {} priorities for {} tokens; give each token one priority, and use no other rule",
                 self.priorities.len(),
-                self.ids.len()
+                ids.len()
             )));
         }
         let mut seen = HashSet::new();
-        seen.try_reserve(self.ids.len()).map_err(Error::out_of_memory("the check of a vocabulary"))?;
-        for (index, id) in self.ids.iter().enumerate() {
-            if !seen.insert(self.token(index)) {
-                let token = self.token(index);
-                let first = (0..index).find(|&other| self.token(other) == token).unwrap_or_default();
+        seen.try_reserve(ids.len()).map_err(Error::out_of_memory("the check of a vocabulary"))?;
+        for (index, id) in ids.iter().enumerate() {
+            if !seen.insert(self.tokens.token(index)) {
+                let token = self.tokens.token(index);
+                let first = (0..index).find(|&other| self.tokens.token(other) == token).unwrap_or_default();
                 return Err(Error::Invalid(format!(
                     "ids {} and {id} have the same bytes {:?}; each token must be unique",
-                    self.ids[first],
+                    ids[first],
                     String::from_utf8_lossy(&token[..token.len().min(60)])
                 )));
             }
@@ -377,7 +323,7 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// Does the part of [`check`](Self::check) that is about merges, of tokens that are checked.
+    /// Checks the merges of tokens that are checked.
     pub(crate) fn check_merges(&self) -> Result<()> {
         if !self.priorities.is_empty() && !self.merges.is_empty() {
             return Err(Error::Invalid(
@@ -415,17 +361,19 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// Does the part of [`check`](Self::check) that is about special tokens, with tokens that are checked.
-    pub fn check_specials(&self) -> Result<()> {
+    /// Fails with [`Error::Invalid`] unless special tokens are not empty, and distinct in text and in id, and one with
+    /// the id of a token has its bytes (U+2581 for a space, if merging begins with characters).
+    pub fn check_specials(&self, specials: &[(String, u32)]) -> Result<()> {
         const WHAT: &str = "the check of special tokens";
         // If merging begins with characters, U+2581 of a file is a space in tokens.
         let has_fallback = LazyCell::new(|| {
-            self.tokens().filter_map(|(_, token)| fallback_byte(token)).collect::<HashSet<u8>>().len() == 256
+            self.tokens.iter().filter_map(|(_, token)| fallback_byte(token)).collect::<HashSet<u8>>().len()
+                == 256
         });
         let (mut texts, mut ids) = (HashSet::new(), HashSet::new());
-        texts.try_reserve(self.specials.len()).map_err(Error::out_of_memory(WHAT))?;
-        ids.try_reserve(self.specials.len()).map_err(Error::out_of_memory(WHAT))?;
-        for (text, id) in self.specials {
+        texts.try_reserve(specials.len()).map_err(Error::out_of_memory(WHAT))?;
+        ids.try_reserve(specials.len()).map_err(Error::out_of_memory(WHAT))?;
+        for (text, id) in specials {
             let shown: String = text.chars().take(60).collect();
             if text.is_empty() {
                 return Err(Error::Invalid(
@@ -459,21 +407,16 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// Returns the bytes of the token at `index`. Only valid after `check_tokens` has checked `ends`.
-    fn token(&self, index: usize) -> &'a [u8] {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
-        &self.bytes[start..self.ends[index] as usize]
-    }
-
     /// Returns the bytes of the token with this id, in columns that are checked.
-    pub fn token_of(&self, id: u32) -> Option<&'a [u8]> {
+    pub fn token_of(&self, id: u32) -> Option<&[u8]> {
         // Trained ids have no gaps: then the index follows from the first id.
-        let guess = id.wrapping_sub(*self.ids.first()?) as usize;
-        let index = match self.ids.get(guess) {
+        let ids = &self.tokens.ids;
+        let guess = id.wrapping_sub(*ids.first()?) as usize;
+        let index = match ids.get(guess) {
             Some(&found) if found == id => guess,
-            _ => self.ids.binary_search(&id).ok()?,
+            _ => ids.binary_search(&id).ok()?,
         };
-        Some(self.token(index))
+        Some(self.tokens.token(index))
     }
 }
 
@@ -487,27 +430,14 @@ mod tests {
         merges: &[[u32; 3]],
         specials: &[(&str, u32)],
     ) -> std::result::Result<(), String> {
-        let bytes = tokens.concat();
-        let mut end = 0;
-        let ends: Vec<u64> = tokens
-            .iter()
-            .map(|token| {
-                end += token.len() as u64;
-                end
-            })
-            .collect();
+        let mut columns = Columns { merges: merges.to_vec(), ..Columns::default() };
+        for (id, token) in ids.iter().zip(tokens) {
+            columns.tokens.push(*id, token.as_bytes()).unwrap();
+        }
         let specials: Vec<(String, u32)> =
             specials.iter().map(|&(text, id)| (text.to_string(), id)).collect();
-        let columns = Columns {
-            ids,
-            bytes: bytes.as_bytes(),
-            ends: &ends,
-            merges,
-            ranks: false,
-            priorities: &[],
-            specials: &specials,
-        };
-        columns.check().map_err(|error| error.to_string())
+        let checked = columns.checked().and_then(|columns| columns.check_specials(&specials));
+        checked.map_err(|error| error.to_string())
     }
 
     #[test]
@@ -516,7 +446,6 @@ mod tests {
         byte_order.swap(0, 97);
         let (a, b) = (97, 98);
         let columns = CheckedColumns::from_pairs(&[[a, b], [256, a]], &byte_order, 1, 300).unwrap();
-        let columns = columns.borrowed(&[]);
         assert_eq!(columns.merges, [[1, 99, 300], [300, 1, 301]]);
         assert_eq!(
             [1, 98, 300, 301].map(|id| columns.token_of(id)),
@@ -536,8 +465,7 @@ mod tests {
     fn check_of_invalid_columns_names_the_defect() {
         /// Ids, tokens, merges, special tokens and part of the message.
         type Case<'a> = (&'a [u32], &'a [&'a str], &'a [[u32; 3]], &'a [(&'a str, u32)], &'a str);
-        let cases: [Case<'_>; 11] = [
-            (&[1], &["a", "b"], &[], &[], "1 token ids but 2 token ends"),
+        let cases: [Case<'_>; 10] = [
             (&[2, 1], &["a", "b"], &[], &[], "id 1 comes after 2"),
             (&[1, 1], &["a", "b"], &[], &[], "id 1 comes after 1"),
             (&[1, 2], &["a", ""], &[], &[], "at least one byte"),
@@ -555,16 +483,14 @@ mod tests {
         }
         assert!(check(&[97], &["a"], &[], &[("", 5)]).is_err());
         assert!(check(&[97], &["a"], &[], &[("x", 1 << 24)]).is_err());
-        let ranks = Columns {
-            ids: &[1],
-            bytes: b"a",
-            ends: &[1],
-            merges: &[[1, 1, 1]],
-            ranks: true,
-            priorities: &[],
-            specials: &[],
-        };
-        assert!(ranks.check().is_err());
-        assert!(Columns { ranks: false, merges: &[], bytes: b"ab", ..ranks }.check().is_err());
+        let tokens = |bytes: &[u8]| Tokens { ids: vec![1], bytes: bytes.to_vec(), ends: vec![1] };
+        let merges = vec![[1, 1, 1]];
+        assert!(
+            Columns { tokens: tokens(b"a"), merges, ranks: true, ..Columns::default() }.checked().is_err()
+        );
+        assert!(Columns { tokens: tokens(b"ab"), ..Columns::default() }.checked().is_err());
+        let uneven = Tokens { ids: vec![1], bytes: b"ab".to_vec(), ends: vec![1, 2] };
+        let message = Columns { tokens: uneven, ..Columns::default() }.checked().unwrap_err().to_string();
+        assert!(message.contains("1 token ids but 2 token ends"));
     }
 }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::format;
 use crate::ids::AnyId;
 use crate::model::CheckedColumns;
-use crate::model_file::{Model, PatternText};
+use crate::model_file::Model;
 use crate::monitor::Silent;
 use crate::pretokens::normalizer::{self, Step};
 use crate::special::SpecialTokens;
@@ -52,14 +52,11 @@ impl Tokenizer {
 
     /// Creates a tokenizer from a model that was read.
     pub fn from_model(model: Model, options: EncoderOptions) -> Result<Self> {
-        let patterns = match &model.pattern {
-            PatternText::One(text) => std::slice::from_ref(text),
-            PatternText::Several(texts) => texts,
-        };
         let steps = normalizer::steps_named(&model.normalizer)?;
         let specials = SpecialTokens::with_rules(model.special_tokens, &model.special_rules)?;
-        model.columns.borrowed(specials.tokens()).check_specials()?;
-        let tokenizer = Self::new(&model.columns, model.ignore_merges, specials, patterns, steps, options)?;
+        model.columns.check_specials(specials.tokens())?;
+        let tokenizer =
+            Self::new(&model.columns, model.ignore_merges, specials, &model.patterns, steps, options)?;
         Ok(Tokenizer { errors: model.decode_errors, ..tokenizer })
     }
 

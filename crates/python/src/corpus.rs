@@ -29,10 +29,8 @@ impl Documents {
     #[pyo3(signature = (texts, *, first = 0))]
     fn from_texts(py: Python<'_>, texts: &Bound<'_, PyAny>, first: u64) -> PyResult<Self> {
         let texts = Texts::from_iterable("texts", first, texts)?;
-        let owned = texts.utf8()?;
-        let mut borrowed: Vec<&str> = vec_with_capacity(owned.len())?;
-        borrowed.extend(owned.iter().map(AsRef::as_ref));
-        Documents::from_result(py, py.detach(|| corpus::Documents::from_texts(&borrowed)))
+        let texts = texts.utf8()?;
+        Documents::from_result(py, py.detach(|| corpus::Documents::from_texts(&texts)))
     }
 
     #[staticmethod]
@@ -142,8 +140,7 @@ impl PlainText {
     }
 
     fn push(&self, py: Python<'_>, data: &[u8]) -> PyResult<Documents> {
-        let mut inner = self.inner.lock()?;
-        let inner = &mut *inner;
+        let inner = &mut *self.inner.lock()?;
         Documents::from_result(py, py.detach(|| inner.push(data)))
     }
 
@@ -197,8 +194,7 @@ impl JsonLines {
     }
 
     fn push(&self, py: Python<'_>, data: &[u8]) -> PyResult<Documents> {
-        let mut inner = self.inner.lock()?;
-        let inner = &mut *inner;
+        let inner = &mut *self.inner.lock()?;
         Documents::from_result(py, py.detach(|| inner.push(data)))
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pairloom_core::corpus::Rows;
-use pairloom_core::counts::{self, CorpusSpecials, CountOptions};
+use pairloom_core::counts::{self, CorpusSpecials, CountOptions, Totals};
 use pairloom_core::memory::copied;
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::train::WeightedPretokens;
@@ -45,17 +45,17 @@ impl PretokenCounts {
 
     #[getter]
     fn n_bytes(&self) -> PyResult<u64> {
-        Ok(self.inner.read()?.n_bytes())
+        Ok(self.inner.read()?.totals().n_bytes)
     }
 
     #[getter]
     fn n_documents(&self) -> PyResult<u64> {
-        Ok(self.inner.read()?.n_documents())
+        Ok(self.inner.read()?.totals().n_documents)
     }
 
     #[getter]
     fn n_special_literals(&self) -> PyResult<u64> {
-        Ok(self.inner.read()?.n_special_literals())
+        Ok(self.inner.read()?.totals().n_special_literals)
     }
 
     fn sorted_columns<'py>(&self, py: Python<'py>) -> PyResult<Columns<'py>> {
@@ -118,6 +118,8 @@ impl PretokenCounts {
         are_distinct: bool,
     ) -> PyResult<Self> {
         let (bytes, ends, counts) = (bytes.as_slice(), ends.as_slice(), counts.as_slice());
+        let [n_bytes, n_documents, n_special_literals] = totals;
+        let totals = Totals { n_bytes, n_documents, n_special_literals };
         let inner = py.detach(|| {
             let (ends, counts) = (copied(ends, COLUMNS)?, copied(counts, COLUMNS)?);
             counts::PretokenCounts::from_columns(copied(bytes, COLUMNS)?, ends, counts, totals, are_distinct)
@@ -175,11 +177,8 @@ impl Counter {
     fn count_texts(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, first: u64) -> PyResult<()> {
         let mut state = self.state.lock()?;
         let texts = Texts::from_iterable("texts", first, texts)?;
-        let owned = texts.utf8()?;
-        let mut borrowed: Vec<&str> = vec_with_capacity(owned.len())?;
-        borrowed.extend(owned.iter().map(AsRef::as_ref));
-        let counter = open(&mut state)?;
-        PyMonitor::run(py, self.report.as_ref(), |monitor| counter.count_texts(&borrowed, monitor))
+        let (texts, counter) = (texts.utf8()?, open(&mut state)?);
+        PyMonitor::run(py, self.report.as_ref(), |monitor| counter.count_texts(&texts, monitor))
     }
 
     fn count_arrow(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -209,9 +208,15 @@ impl Counter {
         n_text_bytes.map_err(|error| exception(py, error))
     }
 
-    fn add_totals(&self, n_bytes: u64, n_documents: u64, n_special_literals: u64) -> PyResult<()> {
-        open(&mut *self.state.lock()?)?.add_totals(n_bytes, n_documents, n_special_literals);
-        Ok(())
+    fn add_totals(
+        &self,
+        py: Python<'_>,
+        n_bytes: u64,
+        n_documents: u64,
+        n_special_literals: u64,
+    ) -> PyResult<()> {
+        let totals = Totals { n_bytes, n_documents, n_special_literals };
+        open(&mut *self.state.lock()?)?.add_totals(totals).map_err(|error| exception(py, error))
     }
 
     fn count_files(&self, py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<()> {

@@ -20,8 +20,7 @@ impl ContentDigest {
     }
 
     fn push(&self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
-        let mut inner = self.inner.lock()?;
-        let inner = &mut **inner;
+        let inner = &mut **self.inner.lock()?;
         py.detach(|| inner.update(data));
         Ok(())
     }

@@ -227,7 +227,7 @@ impl Encoder {
         };
         let built = py.detach(|| {
             let specials = SpecialTokens::with_rules(specials, &special_rules)?;
-            Tokenizer::new(columns, ignore_merges, specials, pattern.texts(), steps, options)
+            Tokenizer::new(columns, ignore_merges, specials, &pattern.0, steps, options)
         });
         let built = built.map_err(|error| exception(py, error))?;
         let (encoder, decoder) = (Arc::clone(built.encoder()), Arc::clone(built.decoder()));

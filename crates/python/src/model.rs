@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use pairloom_core::memory::copied;
-use pairloom_core::model::CheckedColumns;
+use pairloom_core::model::{CheckedColumns, Columns};
 use pairloom_core::model_file;
+use pairloom_core::vocabulary::Tokens;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict};
@@ -52,7 +53,8 @@ impl ModelColumns {
         let priorities = priorities.as_ref().map_or(&[][..], Items::as_slice);
         let checked = py.detach(|| {
             let (ids, bytes, ends) = (copied(ids, WHAT)?, copied(token_bytes, WHAT)?, copied(ends, WHAT)?);
-            CheckedColumns::new(ids, bytes, ends, copied(merges, WHAT)?, ranks, copied(priorities, WHAT)?)
+            let (merges, priorities) = (copied(merges, WHAT)?, copied(priorities, WHAT)?);
+            Columns { tokens: Tokens { ids, bytes, ends }, merges, ranks, priorities }.checked()
         });
         Ok(Self::from_checked(checked.map_err(|error| exception(py, error))?))
     }
@@ -73,72 +75,71 @@ impl ModelColumns {
 
     #[getter]
     fn token_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        shared(py, &self.columns, |columns| columns.borrowed(&[]).ids, None)
+        shared(py, &self.columns, |columns| &columns.tokens.ids, None)
     }
 
     #[getter]
     fn token_bytes(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
-        let object = self.bytes.get_or_try_init(py, || {
-            Ok::<_, PyErr>(objects::bytes(py, self.columns.borrowed(&[]).bytes)?.unbind())
-        });
+        let object = self
+            .bytes
+            .get_or_try_init(py, || Ok::<_, PyErr>(objects::bytes(py, &self.columns.tokens.bytes)?.unbind()));
         Ok(object?.clone_ref(py))
     }
 
     #[getter]
     fn token_ends<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        shared(py, &self.columns, |columns| columns.borrowed(&[]).ends, None)
+        shared(py, &self.columns, |columns| &columns.tokens.ends, None)
     }
 
     #[getter]
     fn merges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        shared(py, &self.columns, |columns| columns.borrowed(&[]).merges.as_flattened(), Some(3))
+        shared(py, &self.columns, |columns| columns.merges.as_flattened(), Some(3))
     }
 
     #[getter]
     fn has_priorities(&self) -> bool {
-        !self.columns.borrowed(&[]).priorities.is_empty()
+        !self.columns.priorities.is_empty()
     }
 
     #[getter]
     fn priorities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        shared(py, &self.columns, |columns| columns.borrowed(&[]).priorities, None)
+        shared(py, &self.columns, |columns| &columns.priorities, None)
     }
 
     #[getter]
     fn n_tokens(&self) -> usize {
-        self.columns.borrowed(&[]).ids.len()
+        self.columns.tokens.ids.len()
     }
 
     #[getter]
     fn n_merges(&self) -> usize {
-        self.columns.borrowed(&[]).merges.len()
+        self.columns.merges.len()
     }
 
     #[getter]
     fn n_ids(&self) -> usize {
-        self.columns.borrowed(&[]).ids.last().map_or(0, |&id| id as usize + 1)
+        self.columns.tokens.ids.last().map_or(0, |&id| id as usize + 1)
     }
 
     #[getter]
     fn ranks(&self) -> bool {
-        self.columns.borrowed(&[]).ranks
+        self.columns.ranks
     }
 
     fn tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tokens = PyDict::new(py);
-        for (id, token) in self.columns.borrowed(&[]).tokens() {
+        for (id, token) in self.columns.tokens.iter() {
             tokens.set_item(objects::int(py, id)?, objects::bytes(py, token)?)?;
         }
         Ok(tokens)
     }
 
     fn missing_bytes(&self) -> Vec<u32> {
-        self.columns.borrowed(&[]).missing_bytes().into_iter().map(u32::from).collect()
+        self.columns.missing_bytes().into_iter().map(u32::from).collect()
     }
 
     fn check_special_tokens(&self, py: Python<'_>, special_tokens: Vec<(String, u32)>) -> PyResult<()> {
-        let columns = self.columns.borrowed(&special_tokens);
-        py.detach(|| columns.check_specials()).map_err(|error| exception(py, error))
+        py.detach(|| self.columns.check_specials(&special_tokens)).map_err(|error| exception(py, error))
     }
 
     fn canonical_form(&self, py: Python<'_>) -> PyResult<Option<Self>> {

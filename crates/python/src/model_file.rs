@@ -1,35 +1,18 @@
 //! Bindings of `pairloom_core::format`, which reads files, and `vocabulary::rank_merges`.
 
-use pairloom_core::format::{self, CallerSettings, Format, Specials, added_tokens, gpt2, ranks};
+use pairloom_core::format::{self, CallerSettings, Format, Special, added_tokens, gpt2, ranks};
+use pairloom_core::model_file::Model;
 use pairloom_core::model_file::json::Within;
-use pairloom_core::model_file::{Model, PatternText};
 use pairloom_core::vocabulary::rank_merges;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFrozenSet, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFrozenSet, PyTuple};
 
 use crate::array_items::Items;
 use crate::arrays::{array, rows};
 use crate::errors::exception;
 use crate::model::ModelColumns;
 use crate::pretokens::Pattern;
-
-/// The special tokens that the caller names for a file.
-#[derive(FromPyObject)]
-pub enum SpecialsArgument {
-    /// With ids.
-    At(Vec<(String, u32)>),
-    /// Without ids: each gets the next one.
-    Next(Vec<String>),
-}
-
-fn settings_of<'a>(pattern: Option<Pattern>, specials: SpecialsArgument) -> CallerSettings<'a> {
-    let specials = match specials {
-        SpecialsArgument::At(ids) => Specials::At(ids),
-        SpecialsArgument::Next(literals) => Specials::Next(literals),
-    };
-    CallerSettings { pattern: pattern.map(Pattern::into_text), specials, ..CallerSettings::default() }
-}
 
 /// Returns the name of the format of a file that begins with `head`; FormatError if there is none.
 #[pyfunction]
@@ -47,12 +30,13 @@ pub fn read_model<'py>(
     data: &[u8],
     name: &str,
     pattern: Option<Pattern>,
-    special_tokens: SpecialsArgument,
+    special_tokens: Vec<Special>,
     beside: Option<&[u8]>,
     are_ordinary: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let format = Format::named(format).ok_or_else(|| PyValueError::new_err("unknown format"))?;
-    let settings = CallerSettings { beside, are_ordinary, ..settings_of(pattern, special_tokens) };
+    let patterns = pattern.map(|pattern| pattern.0);
+    let settings = CallerSettings { patterns, specials: special_tokens, beside, are_ordinary };
     let read = py.detach(|| format::read(data, name, format, settings));
     fields(py, read.map_err(|error| exception(py, error))?)
 }
@@ -66,9 +50,10 @@ pub fn read_gpt2<'py>(
     merges: &[u8],
     merges_name: &str,
     pattern: Option<Pattern>,
-    special_tokens: SpecialsArgument,
+    special_tokens: Vec<Special>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let settings = settings_of(pattern, special_tokens);
+    let patterns = pattern.map(|pattern| pattern.0);
+    let settings = CallerSettings { patterns, specials: special_tokens, ..CallerSettings::default() };
     let read = py.detach(|| gpt2::read(vocab, vocab_name, merges, merges_name, settings));
     fields(py, read.map_err(|error| exception(py, error))?)
 }
@@ -80,14 +65,13 @@ pub fn model_of_ranks<'py>(
     columns: &ModelColumns,
     name: &str,
     pattern: Pattern,
-    special_tokens: SpecialsArgument,
+    special_tokens: Vec<Special>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let CallerSettings { specials, .. } = settings_of(None, special_tokens);
     let columns = columns.shared();
     let made = py.detach(|| {
         columns
             .try_clone()
-            .and_then(|columns| ranks::model(columns, 0, &specials, pattern.into_text()))
+            .and_then(|columns| ranks::model(columns, 0, &special_tokens, pattern.0))
             .within(|| name.to_owned())
     });
     fields(py, made.map_err(|error| exception(py, error))?)
@@ -122,9 +106,9 @@ fn fields(py: Python<'_>, read: Model) -> PyResult<Bound<'_, PyDict>> {
     fields.set_item("ignore_merges", read.ignore_merges)?;
     fields.set_item("special_tokens", ids(py, read.special_tokens)?)?;
     fields.set_item("plain_specials", PyFrozenSet::new(py, read.plain_specials)?)?;
-    match read.pattern {
-        PatternText::One(text) => fields.set_item("pattern", PyString::new(py, &text))?,
-        PatternText::Several(texts) => fields.set_item("pattern", PyTuple::new(py, texts)?)?,
+    match read.patterns.as_slice() {
+        [text] => fields.set_item("pattern", text)?,
+        texts => fields.set_item("pattern", PyTuple::new(py, texts)?)?,
     }
     fields.set_item("decode_errors", read.decode_errors.name())?;
     fields.set_item("post_processor", read.post_processor)?;

@@ -4,47 +4,36 @@ use std::mem;
 use std::sync::Arc;
 
 use pairloom_core::format::oniguruma;
-use pairloom_core::model_file::PatternText;
 use pairloom_core::monitor::report_progress;
 use pairloom_core::pretokens::normalizer::{self, Step};
 use pairloom_core::pretokens::{self, Pretokenizer};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyString};
 
 use crate::errors::exception;
 use crate::monitor::PyMonitor;
 use crate::objects::{self, list_of};
 use crate::text::{text_argument, utf8};
 
-/// A pattern: one regex, or several that are applied in sequence.
-#[derive(FromPyObject)]
-pub enum Pattern {
-    /// One regex.
-    One(String),
-    /// Several, in order.
-    Several(Vec<String>),
+/// A pattern: the regexes that are applied in sequence, given as one str or as several.
+pub struct Pattern(pub Vec<String>);
+
+impl<'py> FromPyObject<'_, 'py> for Pattern {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Pattern(if given.is_instance_of::<PyString>() {
+            vec![given.extract()?]
+        } else {
+            given.extract()?
+        }))
+    }
 }
 
 impl Pattern {
-    /// Converts to the pattern of a model.
-    pub fn into_text(self) -> PatternText {
-        match self {
-            Pattern::One(text) => PatternText::One(text),
-            Pattern::Several(texts) => PatternText::Several(texts),
-        }
-    }
-
-    /// Returns the regexes of the pattern.
-    pub fn texts(&self) -> &[String] {
-        match self {
-            Pattern::One(pattern) => std::slice::from_ref(pattern),
-            Pattern::Several(patterns) => patterns,
-        }
-    }
-
     /// Compiles the pattern.
     pub fn compile(&self, py: Python<'_>) -> PyResult<Arc<Pretokenizer>> {
-        let compiled = py.detach(|| Pretokenizer::sequence(self.texts()));
+        let compiled = py.detach(|| Pretokenizer::sequence(&self.0));
         Ok(Arc::new(compiled.map_err(|error| exception(py, error))?))
     }
 }

@@ -40,8 +40,7 @@ impl Session {
         py: Python<'py>,
         change: impl FnOnce(&mut Inner, &dyn Monitor) -> pairloom_core::Result<Change> + Send,
     ) -> PyResult<(usize, Bound<'py, PyAny>)> {
-        let mut inner = self.inner.lock()?;
-        let inner = &mut *inner;
+        let inner = &mut *self.inner.lock()?;
         let change = PyMonitor::run(py, None, |monitor| change(inner, monitor))?;
         self.as_pair(py, change)
     }

@@ -35,8 +35,7 @@ impl StreamEncoder {
 impl StreamEncoder {
     fn push<'py>(&self, py: Python<'py>, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let text = &*utf8(text_argument(text)?)?;
-        let mut inner = self.inner.lock()?;
-        let inner = &mut *inner;
+        let inner = &mut *self.inner.lock()?;
         with_ids(|ids: &mut Vec<u32>| {
             if text.len() < MIN_DETACHED_BYTES {
                 inner.push(text, ids, &Silent).map_err(|error| exception(py, error))?;
@@ -48,8 +47,7 @@ impl StreamEncoder {
     }
 
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let mut inner = self.inner.lock()?;
-        let inner = &mut *inner;
+        let inner = &mut *self.inner.lock()?;
         let mut ids = Vec::<u32>::new();
         PyMonitor::run(py, None, |monitor| inner.finish(&mut ids, monitor))?;
         self.id_lists.list(py, &ids)

@@ -90,29 +90,15 @@ pub fn not_a_str(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
 }
 
 /// Borrows the memory of `text`, which must be ready, if it is ASCII.
-#[cfg(not(Py_3_14))]
-#[inline]
-fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
-    let object = text.as_ptr();
-    // SAFETY: `text` is a live str object, which is immutable; the data of an ASCII str is one byte for each character.
-    unsafe {
-        (ffi::PyUnicode_IS_ASCII(object) != 0).then(|| {
-            let (data, n) = (ffi::PyUnicode_DATA(object), ffi::PyUnicode_GET_LENGTH(object) as usize);
-            std::str::from_utf8_unchecked(std::slice::from_raw_parts(data.cast(), n))
-        })
-    }
-}
-
-/// Borrows the memory of `text` if it is ASCII.
 ///
 /// Since CPython 3.14 the ASCII flag is not in the API, but the address of the data shows it. An ASCII str's data follows the
 /// header that all str objects have; other strs have a longer header or separate data. An instance of a subclass has
 /// separate data, so it is treated as Latin-1, which is correct for ASCII, too.
-#[cfg(Py_3_14)]
 #[inline]
 fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
     let object = text.as_ptr();
-    // SAFETY: as above. The end of the header is within the object or directly after its end.
+    // SAFETY: `text` is a live str object, which is immutable; the data of an ASCII str is one byte for each character. The
+    // end of the header is within the object or directly after its end.
     unsafe {
         let data = ffi::PyUnicode_DATA(object);
         (data == object.cast::<ffi::PyASCIIObject>().add(1).cast()).then(|| {

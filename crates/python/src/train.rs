@@ -2,7 +2,7 @@
 
 use pairloom_core::memory::{TryReserve, copied};
 use pairloom_core::train::{
-    Alphabet, Base, ByPlace, MergeOptions, Shortage, TieBreak, Trained as TrainedMerges, WeightedPretokens,
+    Alphabet, Base, ByPlace, Merge, MergeOptions, Shortage, TieBreak, WeightedPretokens,
     count_units as count_each_unit, extend as extend_merges, train as train_merges,
     train_alphabet as train_units, train_first_seen as train_in_order, train_parity as train_in_groups,
 };
@@ -24,8 +24,6 @@ type Trained<'py> = (Bound<'py, PyAny>, Reason);
 type Traced<'py> = (Bound<'py, PyAny>, Reason, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 type Reason = Option<(bool, bool)>;
-
-type Pairs = (Vec<[u32; 2]>, Option<Shortage>);
 
 /// The argument `rules` of every function that learns merges.
 #[derive(FromPyObject)]
@@ -76,9 +74,9 @@ pub fn train<'py>(
     let trained = PyMonitor::run(py, report.as_ref(), |monitor| train_merges(columns, &options, monitor))?;
     let (mut pairs, mut times) =
         (vec_with_capacity(trained.trace.len())?, vec_with_capacity(trained.trace.len())?);
-    pairs.extend(trained.trace.iter().map(|&((left, right), _)| [left, right]));
+    pairs.extend(trained.trace.iter().map(|&(pair, _)| pair));
     times.extend(trained.trace.iter().map(|&(_, count)| count));
-    let (merges, reason) = arrays_of(py, symbol_pairs(trained)?)?;
+    let (merges, reason) = arrays_of(py, trained.merges, trained.shortage)?;
     Ok((merges, reason, rows(py, pairs.into_flattened(), 2)?, array(py, times)?))
 }
 
@@ -97,7 +95,8 @@ pub fn train_parity<'py>(
     let groups: Vec<_> = groups.iter().map(|counts| counts.columns()).collect();
     let references: Vec<_> = references.iter().map(|counts| counts.columns()).collect();
     let work = |monitor: &PyMonitor| train_in_groups(&groups, &references, &options, monitor);
-    arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
+    let trained = PyMonitor::run(py, report.as_ref(), work)?;
+    arrays_of(py, trained.merges, trained.shortage)
 }
 
 /// Counts how often each unit (byte or code point) occurs at each place of a pretoken: see [`ByPlace`].
@@ -126,7 +125,8 @@ pub fn train_alphabet<'py>(
     let counts = counts.inner.read()?;
     let columns = counts.columns();
     let work = |monitor: &PyMonitor| train_units(columns, &alphabet, &options, monitor);
-    arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
+    let trained = PyMonitor::run(py, report.as_ref(), work)?;
+    arrays_of(py, trained.merges, trained.shortage)
 }
 
 /// Learns the merges that continue those of `encoder`, as ids: see [`Base::id_pairs`].
@@ -142,13 +142,13 @@ pub fn extend<'py>(
     let options = MergeOptions { byte_order: base.byte_order, ..rules.options()? };
     let counts = counts.inner.read()?;
     let columns = counts.columns();
-    let trained = PyMonitor::run(py, report.as_ref(), |monitor| {
+    let (merges, shortage) = PyMonitor::run(py, report.as_ref(), |monitor| {
         let pretokens =
             encoder.shared().encode_pretokens(columns, options.max_memory, options.threads, monitor)?;
         let trained = extend_merges(&base, pretokens, &options, monitor)?;
         Ok((base.id_pairs(&trained.merges)?, trained.shortage))
     })?;
-    arrays_of(py, trained)
+    arrays_of(py, merges, shortage)
 }
 
 /// Returns the ids of all pretokens, the offset at which each pretoken's ids end, and the counts.
@@ -190,7 +190,8 @@ pub fn train_first_seen<'py>(
     let columns = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
     let options = rules.options()?;
     let work = |monitor: &PyMonitor| train_in_order(columns, &options, monitor);
-    arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
+    let trained = PyMonitor::run(py, report.as_ref(), work)?;
+    arrays_of(py, trained.merges, trained.shortage)
 }
 
 /// Returns the index of each byte in `byte_order`.
@@ -212,13 +213,7 @@ fn tie_break_named(name: &str) -> PyResult<TieBreak> {
     }
 }
 
-fn symbol_pairs(trained: TrainedMerges) -> PyResult<Pairs> {
-    let mut pairs = vec_with_capacity(trained.merges.len())?;
-    pairs.extend(trained.merges.iter().map(|&(left, right)| [left, right]));
-    Ok((pairs, trained.shortage))
-}
-
-fn arrays_of(py: Python<'_>, (pairs, shortage): Pairs) -> PyResult<Trained<'_>> {
+fn arrays_of(py: Python<'_>, merges: Vec<Merge>, shortage: Option<Shortage>) -> PyResult<Trained<'_>> {
     let shortage = shortage.map(|shortage| (shortage.has_rare, shortage.has_long));
-    Ok((rows(py, pairs.into_flattened(), 2)?, shortage))
+    Ok((rows(py, merges.into_flattened(), 2)?, shortage))
 }

@@ -20,10 +20,9 @@ use std::{panic, slice};
 
 use pairloom_core::encoder::SpecialPolicy;
 use pairloom_core::train::TieBreak;
-use pairloom_core::{Error, Result};
+use pairloom_core::{Error, Result, Tokenizer};
 
 pub use streams::Stream;
-pub use tokenizer::Tokenizer;
 
 thread_local! {
     static RESULT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -120,7 +119,7 @@ pub unsafe extern "C" fn pairloom_load(
             slice::from_raw_parts(pattern, pattern_len),
         )
     };
-    handle_of(text_of(pattern).and_then(|pattern| Tokenizer::from_files(data, merges, pattern)))
+    handle_of(text_of(pattern).and_then(|pattern| tokenizer::load(data, merges, pattern)))
 }
 
 /// Trains on a text; null on an error. `pattern` is a name or a regex. `bytes_greatest` gives ties to the greatest bytes;
@@ -141,7 +140,7 @@ pub unsafe extern "C" fn pairloom_train(
     let (text, pattern) =
         unsafe { (slice::from_raw_parts(text, text_len), slice::from_raw_parts(pattern, pattern_len)) };
     let tie_break = if bytes_greatest { TieBreak::BytesGreatest } else { TieBreak::IdsLeast };
-    handle_of(text_of(text).and_then(|text| Tokenizer::train(text, text_of(pattern)?, n_merges, tie_break)))
+    handle_of(text_of(text).and_then(|text| tokenizer::train(text, text_of(pattern)?, n_merges, tie_break)))
 }
 
 /// Frees a tokenizer.
@@ -169,7 +168,7 @@ pub unsafe extern "C" fn pairloom_encode(
     let (tokenizer, text) = unsafe { (&*tokenizer, slice::from_raw_parts(text, n_bytes)) };
     let mut ids = Vec::<u32>::new();
     let policy = if is_ordinary { SpecialPolicy::None } else { SpecialPolicy::All };
-    let done = text_of(text).and_then(|text| tokenizer.encoder.encode(text, policy, &mut ids));
+    let done = text_of(text).and_then(|text| tokenizer.encoder().encode(text, policy, &mut ids));
     let n = ids.len();
     number_of(done.map(|()| {
         set_result_numbers(ids.into_iter());
@@ -190,7 +189,7 @@ pub unsafe extern "C" fn pairloom_decode(
 ) -> isize {
     // SAFETY: the caller's contract.
     let (tokenizer, ids) = unsafe { (&*tokenizer, slice::from_raw_parts(ids, n_ids)) };
-    number_of(tokenizer.decode(ids, is_text).map(set_result))
+    number_of(tokenizer::decode(tokenizer, ids, is_text).map(set_result))
 }
 
 /// Splits a text; leaves the end offset of each pretoken in bytes, and returns how many there are.
@@ -205,7 +204,7 @@ pub unsafe extern "C" fn pairloom_split(
 ) -> isize {
     // SAFETY: the caller's contract.
     let (tokenizer, text) = unsafe { (&*tokenizer, slice::from_raw_parts(text, n_bytes)) };
-    number_of(text_of(text).and_then(|text| tokenizer.encoder.pretokenizer().ends(text)).map(|ends| {
+    number_of(text_of(text).and_then(|text| tokenizer.encoder().pretokenizer().ends(text)).map(|ends| {
         let n = ends.len();
         set_result_numbers(ends.into_iter().map(|end| end as u32));
         n
@@ -220,7 +219,7 @@ pub unsafe extern "C" fn pairloom_split(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pairloom_merges(tokenizer: *const Tokenizer) -> isize {
     // SAFETY: the caller's contract.
-    let merges = unsafe { (*tokenizer).encoder.vocabulary().merges() };
+    let merges = unsafe { (*tokenizer).encoder().vocabulary().merges() };
     set_result_numbers(merges.iter().flatten().copied());
     merges.len() as isize
 }
@@ -233,7 +232,7 @@ pub unsafe extern "C" fn pairloom_merges(tokenizer: *const Tokenizer) -> isize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pairloom_merges_of(tokenizer: *const Tokenizer, id: u32) -> usize {
     // SAFETY: the caller's contract.
-    let merges = unsafe { (*tokenizer).merges_of(id) };
+    let merges = tokenizer::merges_of(unsafe { (*tokenizer).encoder().vocabulary() }, id);
     set_result_numbers(merges.iter().flatten().copied());
     merges.len()
 }
@@ -245,7 +244,7 @@ pub unsafe extern "C" fn pairloom_merges_of(tokenizer: *const Tokenizer, id: u32
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pairloom_is_special(tokenizer: *const Tokenizer, id: u32) -> bool {
     // SAFETY: the caller's contract.
-    let specials = unsafe { (*tokenizer).encoder.specials() };
+    let specials = unsafe { (*tokenizer).encoder().specials() };
     specials.tokens().iter().any(|&(_, known)| known == id)
 }
 
@@ -256,5 +255,5 @@ pub unsafe extern "C" fn pairloom_is_special(tokenizer: *const Tokenizer, id: u3
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pairloom_n_vocab(tokenizer: *const Tokenizer) -> usize {
     // SAFETY: the caller's contract.
-    unsafe { (*tokenizer).encoder.n_ids() }
+    unsafe { (*tokenizer).n_ids() }
 }

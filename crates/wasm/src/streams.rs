@@ -4,12 +4,12 @@
 use std::slice;
 use std::sync::Arc;
 
-use pairloom_core::Result;
 use pairloom_core::decoder::DecodeStream;
 use pairloom_core::encoder::{Replaced, Session, Specials, StreamEncoder};
 use pairloom_core::monitor::Silent;
+use pairloom_core::{Result, Tokenizer};
 
-use crate::{Tokenizer, number_of, set_result, set_result_numbers, text_of};
+use crate::{number_of, set_result, set_result_numbers, text_of};
 
 /// What a stream handle points to; it can outlive its tokenizer.
 pub enum Stream {
@@ -29,12 +29,12 @@ pub enum Stream {
 pub unsafe extern "C" fn pairloom_stream(tokenizer: *const Tokenizer, kind: u32) -> *mut Stream {
     // SAFETY: the caller's contract.
     let tokenizer = unsafe { &*tokenizer };
-    let encoder = Arc::clone(&tokenizer.encoder);
+    let encoder = Arc::clone(tokenizer.encoder());
     Box::into_raw(Box::new(match kind {
         0 => Stream::Session(Session::new(encoder, None)),
         1 => Stream::Encode(StreamEncoder::new(encoder, Specials::Recognise)),
         2 => Stream::Encode(StreamEncoder::new(encoder, Specials::Ordinary)),
-        _ => Stream::Decode(tokenizer.decoder.stream(tokenizer.errors)),
+        _ => Stream::Decode(tokenizer.decode_stream()),
     }))
 }
 

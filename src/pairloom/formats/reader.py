@@ -55,10 +55,10 @@ def read(
     return model
 
 
-def named(special_tokens: Specials | None) -> list[tuple[str, int]] | list[str]:
-    """Returns the special tokens in the core's format: with ids, or in the order in which they get the next ids."""
+def named(special_tokens: Specials | None) -> list[tuple[str, int | None]]:
+    """Returns the special tokens in the core's format; those without an id get the next ones in their order."""
     ids = assign_special_ids({}, special_tokens or {})
-    return list(ids.items()) if isinstance(special_tokens, Mapping) else list(ids)
+    return [(text, id if isinstance(special_tokens, Mapping) else None) for text, id in ids.items()]
 
 
 def model_of(fields: dict[str, Any], name: str) -> Model:

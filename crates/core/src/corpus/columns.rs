@@ -3,10 +3,9 @@
 use std::str::Utf8Error;
 
 use super::buffers::BufferPool;
-use super::documents::{BLOCK, Documents, RecordErrors};
+use super::documents::{Documents, RecordErrors};
 use super::rows::{RowChunk, Rows};
 use crate::error::{Error, Result};
-use crate::memory::TryReserve;
 
 /// Converts string columns to documents, reusing the memory of earlier ones.
 #[derive(Debug)]
@@ -28,21 +27,7 @@ impl TextColumns {
     pub fn read(&self, chunks: &[RowChunk<'_>], first: u64) -> Result<(Documents, Vec<u64>)> {
         let RecordErrors { replaces, skips } = self.record_errors;
         let (texts, skipped) = Rows::of(chunks)?.records(&self.name, skips, replaces, first)?;
-        Ok((self.join(&texts)?, skipped))
-    }
-
-    /// Returns a block in which each of `texts` is a document.
-    pub(super) fn join(&self, texts: &[impl AsRef<str>]) -> Result<Documents> {
-        let n_bytes = texts.iter().map(|text| text.as_ref().len()).sum();
-        let mut documents = Documents {
-            text: self.buffers.take(n_bytes).map_err(Error::out_of_memory(BLOCK))?,
-            ends: Vec::with_reserved(texts.len(), BLOCK)?,
-        };
-        for text in texts {
-            documents.append(text.as_ref())?;
-            documents.end()?;
-        }
-        Ok(documents)
+        Ok((Documents::from_texts_in(&self.buffers, &texts)?, skipped))
     }
 }
 

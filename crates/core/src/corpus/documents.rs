@@ -1,6 +1,6 @@
 //! A block of documents: the output of all readers and the input of the counter and the encoder.
 
-use super::buffers::Buffer;
+use super::buffers::{Buffer, BufferPool};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, try_push_str};
 
@@ -28,12 +28,19 @@ pub struct Documents {
 
 impl Documents {
     /// Builds a block in which each of `texts` is a document.
-    pub fn from_texts(texts: &[&str]) -> Result<Self> {
-        let mut documents = Documents::default();
-        let n_bytes = texts.iter().map(|text| text.len()).sum();
-        documents.text.try_reserve_exact(n_bytes).map_err(Error::out_of_memory(BLOCK))?;
+    pub fn from_texts(texts: &[impl AsRef<str>]) -> Result<Self> {
+        Documents::from_texts_in(&BufferPool::default(), texts)
+    }
+
+    /// Like [`from_texts`](Self::from_texts), in memory of `buffers`.
+    pub(super) fn from_texts_in(buffers: &BufferPool<String>, texts: &[impl AsRef<str>]) -> Result<Self> {
+        let n_bytes = texts.iter().map(|text| text.as_ref().len()).sum();
+        let mut documents = Documents {
+            text: buffers.take(n_bytes).map_err(Error::out_of_memory(BLOCK))?,
+            ends: Vec::with_reserved(texts.len(), BLOCK)?,
+        };
         for text in texts {
-            documents.append(text)?;
+            documents.append(text.as_ref())?;
             documents.end()?;
         }
         Ok(documents)

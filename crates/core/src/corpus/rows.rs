@@ -69,10 +69,6 @@ impl Text for Utf8Row<'_> {
         })
     }
 
-    fn n_bytes(&self) -> usize {
-        self.0.len()
-    }
-
     fn stored(&self) -> &[u8] {
         self.0
     }

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 
 use super::jobs::{Jobs, ThreadState};
 use super::local_counts::LocalCounts;
-use super::merge::{check_columns, sum};
-use super::part::{Plan, Totals};
+use super::merge::check_columns;
+use super::part::Plan;
 use super::partition_log;
 use super::shared_table::SharedTable;
+use super::totals::{Totals, sum};
 use super::{CountOptions, PretokenCounts};
 use crate::corpus::Documents;
 use crate::corpus::split::Splitter;
@@ -69,9 +70,9 @@ impl Counter {
     }
 
     /// Counts texts. Each is a document, or several if special literals split it.
-    pub fn count_texts(&mut self, texts: &[&str], monitor: &dyn Monitor) -> Result<()> {
+    pub fn count_texts(&mut self, texts: &[impl AsRef<str>], monitor: &dyn Monitor) -> Result<()> {
         let mut sources = Vec::with_reserved(texts.len(), SOURCES)?;
-        sources.extend(texts.iter().map(|text| Source::Text(text)));
+        sources.extend(texts.iter().map(|text| Source::Text(text.as_ref())));
         self.count(&sources, None, monitor)
     }
 
@@ -123,27 +124,22 @@ impl Counter {
         self.has_failed = true;
         self.table.reserve(counts.columns())?;
         self.add(counts.columns())?;
-        self.add_totals(counts.n_bytes(), counts.n_documents(), counts.n_special_literals());
-        Ok(())
+        self.add_totals(counts.totals())
     }
 
     /// Adds counts from columns of any origin, without totals; a pretoken can occur in several rows. Returns the number
     /// of bytes of text that these counts stand for. [`Error::Counts`] if the columns contradict each other.
     pub fn add_columns(&mut self, columns: WeightedPretokens<'_>) -> Result<u64> {
         check_columns(columns.bytes, columns.ends, columns.counts)?;
-        let starts = [0].into_iter().chain(columns.ends.iter().copied());
-        let lengths = columns.ends.iter().zip(starts).map(|(&end, start)| end - start);
-        let n_bytes = sum(lengths.zip(columns.counts).map(|(length, &count)| length.saturating_mul(count)))?;
+        let n_bytes = sum(columns.iter().map(|(pretoken, n)| (pretoken.len() as u64).saturating_mul(n)))?;
         self.add(columns)?;
         Ok(n_bytes)
     }
 
     /// Adds to the totals.
-    pub fn add_totals(&mut self, n_bytes: u64, n_documents: u64, n_special_literals: u64) {
-        let totals = &mut self.totals;
-        totals.n_bytes = totals.n_bytes.saturating_add(n_bytes);
-        totals.n_documents = totals.n_documents.saturating_add(n_documents);
-        totals.n_special_literals = totals.n_special_literals.saturating_add(n_special_literals);
+    pub fn add_totals(&mut self, totals: Totals) -> Result<()> {
+        self.totals = self.totals.plus(totals)?;
+        Ok(())
     }
 
     fn add(&mut self, columns: WeightedPretokens<'_>) -> Result<()> {
@@ -170,7 +166,7 @@ impl Counter {
         // Each part of a divided document was counted as a document.
         let n_cuts = self.splitter.map_or(0, |splitter| splitter.n_cuts);
         let n_documents = self.totals.n_documents.saturating_sub(n_cuts);
-        counts.set_totals(self.totals.n_bytes, n_documents, self.totals.n_special_literals);
+        counts.totals = Totals { n_documents, ..self.totals };
         Ok(counts)
     }
 
@@ -190,18 +186,22 @@ impl Counter {
         let n_bytes = sources.iter().map(|source| source.n_bytes().unwrap_or(u64::MAX));
         let n_bytes = n_bytes.fold(before, u64::saturating_add);
         let log_bytes = partition_log::max_bytes(self.options.max_memory, self.threads);
-        let new_local = || LocalCounts::new(&self.table, n_bytes, log_bytes);
         self.locals.iter_mut().try_for_each(|local| local.grow(&self.table, n_bytes, log_bytes))?;
-        add_threads(&mut self.locals, &mut self.threads, jobs.jobs.len(), new_local)?;
+        while self.locals.len() < self.threads.min(jobs.jobs.len()).max(1) {
+            match LocalCounts::new(&self.table, n_bytes, log_bytes) {
+                Ok(local) => self.locals.push(local),
+                Err(error) if self.locals.is_empty() => return Err(error),
+                // Memory is short: go on with the threads that have counts.
+                Err(_) => self.threads = self.locals.len(),
+            }
+        }
         let n_threads = self.threads.min(jobs.jobs.len()).min(self.locals.len());
         let mut states = Vec::with_reserved(n_threads, SOURCES)?;
         states.extend(self.locals[..n_threads].iter_mut().map(ThreadState::new));
         let (all, mut n_counted) = (&mut self.totals, 0);
         let collect = |totals: &mut Totals, _: OnProgress<'_>| {
             n_counted += totals.n_bytes;
-            all.n_bytes = sum([all.n_bytes, totals.n_bytes].into_iter())?;
-            all.n_documents = sum([all.n_documents, totals.n_documents].into_iter())?;
-            all.n_special_literals = sum([all.n_special_literals, totals.n_special_literals].into_iter())?;
+            *all = all.plus(*totals)?;
             Ok(())
         };
         let n_jobs = jobs.jobs.len();
@@ -213,28 +213,10 @@ impl Counter {
             &mut |n_bytes| report(n_bytes),
         )?;
         // The tables add modulo 2^64: see `add`.
-        self.n_added = sum([self.n_added, n_counted].into_iter())?;
+        self.n_added = sum([self.n_added, n_counted])?;
         self.has_failed = false;
         report(n_counted)
     }
-}
-
-/// Creates local counts for each thread that `n_jobs` jobs can use. If memory is short, lowers `threads`, but to at
-/// least one.
-fn add_threads(
-    locals: &mut Vec<LocalCounts>,
-    threads: &mut usize,
-    n_jobs: usize,
-    new_local: impl Fn() -> Result<LocalCounts>,
-) -> Result<()> {
-    while locals.len() < (*threads).min(n_jobs).max(1) {
-        match new_local() {
-            Ok(local) => locals.push(local),
-            Err(error) if locals.is_empty() => return Err(error),
-            Err(_) => *threads = locals.len(),
-        }
-    }
-    Ok(())
 }
 
 const SOURCES: &str = "the list of texts or files";

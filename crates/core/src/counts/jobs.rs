@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use super::CountOptions;
 use super::local_counts::LocalCounts;
-use super::part::{PartCounter, Plan, Totals};
+use super::part::{PartCounter, Plan};
 use super::shared_table::SharedTable;
+use super::totals::Totals;
 use crate::corpus::utf8_reader::{Source, Utf8Reader};
 use crate::error::Result;
 use crate::memory::TryReserve;

@@ -9,6 +9,7 @@ use hashbrown::HashTable;
 use super::partition_log::PartitionLog;
 use super::pretoken_counts::{MIN_PARALLEL_PRETOKENS, PretokenCounts};
 use super::shared_table::SharedTable;
+use super::totals::{Totals, sum};
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, copied};
@@ -33,21 +34,19 @@ const ABSENT: usize = usize::MAX;
 
 impl PretokenCounts {
     /// Builds counts from columns of any origin. Adds the counts of equal pretokens and drops zero counts;
-    /// `are_distinct` promises, unchecked, that there are neither. The totals are bytes, documents and special
-    /// literals. [`Error::Counts`] if the columns contradict each other or the sum of the counts overflows.
+    /// `are_distinct` promises, unchecked, that there are neither. [`Error::Counts`] if the columns contradict each other or the sum of the counts overflows.
     pub fn from_columns(
         bytes: Vec<u8>,
         ends: Vec<u64>,
         counts: Vec<u64>,
-        [n_bytes, n_documents, n_special_literals]: [u64; 3],
+        totals: Totals,
         are_distinct: bool,
     ) -> Result<Self> {
         check_columns(&bytes, &ends, &counts)?;
         sum(counts.iter().copied())?;
-        let columns = PretokenCounts { bytes, ends, counts, n_bytes, n_documents, n_special_literals };
+        let columns = PretokenCounts { bytes, ends, counts, totals };
         // Strictly ascending pretokens are distinct, so there is nothing to add.
-        let ascends =
-            || (1..columns.len()).all(|index| columns.pretoken(index - 1) < columns.pretoken(index));
+        let ascends = || columns.iter().map(|(pretoken, _)| pretoken).is_sorted_by(|one, next| one < next);
         if are_distinct || ascends() && !columns.counts.contains(&0) {
             return Ok(columns);
         }
@@ -68,9 +67,7 @@ impl PretokenCounts {
         }
         table.add_all(&columns, threads)?;
         let mut merged = table.into_counts(threads)?;
-        merged.n_bytes = sum(parts.iter().map(|part| part.n_bytes))?;
-        merged.n_documents = sum(parts.iter().map(|part| part.n_documents))?;
-        merged.n_special_literals = sum(parts.iter().map(|part| part.n_special_literals))?;
+        merged.totals = parts.iter().try_fold(Totals::default(), |totals, part| totals.plus(part.totals))?;
         Ok(merged)
     }
 
@@ -81,9 +78,7 @@ impl PretokenCounts {
     pub fn add(&mut self, other: &PretokenCounts) -> Result<()> {
         // If the sum of all counts does not overflow, no single count does.
         sum(self.counts.iter().chain(&other.counts).copied())?;
-        let n_bytes = sum([self.n_bytes, other.n_bytes].into_iter())?;
-        let n_documents = sum([self.n_documents, other.n_documents].into_iter())?;
-        let n_special_literals = sum([self.n_special_literals, other.n_special_literals].into_iter())?;
+        let totals = self.totals.plus(other.totals)?;
         let indices = self.indices_of(other)?;
         // Everything that can fail comes before the first change.
         let absent = (0..other.len()).filter(|&index| indices[index] == ABSENT);
@@ -101,7 +96,7 @@ impl PretokenCounts {
                 self.counts[known] += other.counts[index];
             }
         }
-        self.set_totals(n_bytes, n_documents, n_special_literals);
+        self.totals = totals;
         Ok(())
     }
 
@@ -109,30 +104,34 @@ impl PretokenCounts {
     ///
     /// [`Error::Counts`] if `other` has more of anything, because then it is not part of these counts.
     pub fn minus(&self, other: &PretokenCounts) -> Result<PretokenCounts> {
-        let not_part = |what: &str, mine: u64, theirs: u64| {
-            Error::Counts(format!(
-                "counts: {what} {mine} times here, but {theirs} times in the counts to subtract; subtract only counts that \
-                 were added before"
-            ))
+        let minus = |what: &str, mine: u64, theirs: u64| {
+            mine.checked_sub(theirs).ok_or_else(|| {
+                Error::Counts(format!(
+                    "counts: {what} {mine} times here, but {theirs} times in the counts to subtract; subtract only counts \
+                     that were added before"
+                ))
+            })
         };
         let mut counts = copied(&self.counts, DIFFERENCE)?;
         for (index, known) in self.indices_of(other)?.into_iter().enumerate() {
             let (mine, theirs) = (counts.get(known).copied().unwrap_or(0), other.counts[index]);
-            let Some(left) = mine.checked_sub(theirs) else {
+            if mine < theirs {
                 let pretoken = String::from_utf8_lossy(other.pretoken(index));
-                return Err(not_part(&format!("{pretoken:?} occurs"), mine, theirs));
-            };
-            counts[known] = left;
+                minus(&format!("{pretoken:?} occurs"), mine, theirs)?;
+            }
+            counts[known] = mine - theirs;
         }
-        let [n_bytes, n_documents, n_special_literals] = [
-            ("a byte occurs", self.n_bytes, other.n_bytes),
-            ("a document occurs", self.n_documents, other.n_documents),
-            ("a special token occurs", self.n_special_literals, other.n_special_literals),
-        ]
-        .map(|(what, mine, theirs)| mine.checked_sub(theirs).ok_or_else(|| not_part(what, mine, theirs)));
-        let mut difference = self.with_counts(&counts, 1)?;
-        difference.set_totals(n_bytes?, n_documents?, n_special_literals?);
-        Ok(difference)
+        let (mine, theirs) = (self.totals, other.totals);
+        let totals = Totals {
+            n_bytes: minus("a byte occurs", mine.n_bytes, theirs.n_bytes)?,
+            n_documents: minus("a document occurs", mine.n_documents, theirs.n_documents)?,
+            n_special_literals: minus(
+                "a special token occurs",
+                mine.n_special_literals,
+                theirs.n_special_literals,
+            )?,
+        };
+        Ok(PretokenCounts { totals, ..self.with_counts(&counts, 1)? })
     }
 
     /// Returns the index in these counts of each pretoken of `other`, or [`ABSENT`].
@@ -169,9 +168,7 @@ impl PretokenCounts {
             bytes: copied(&self.bytes, SUM)?,
             ends: copied(&self.ends, SUM)?,
             counts: copied(&self.counts, SUM)?,
-            n_bytes: self.n_bytes,
-            n_documents: self.n_documents,
-            n_special_literals: self.n_special_literals,
+            totals: self.totals,
         })
     }
 }
@@ -266,12 +263,4 @@ pub fn check_ascending(bytes: &[u8], ends: &[u64]) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-/// Returns the sum, or [`Error::Counts`] if it exceeds 64 bits.
-pub(super) fn sum(counts: impl Iterator<Item = u64>) -> Result<u64> {
-    let sum: u128 = counts.map(u128::from).sum();
-    u64::try_from(sum).map_err(|_| {
-        Error::Counts(format!("counts: they add up to {sum}, which exceeds 2**64 - 1; the parts are damaged"))
-    })
 }

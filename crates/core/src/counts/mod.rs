@@ -23,6 +23,7 @@ mod pretoken_counts;
 mod shared_table;
 mod short_key_table;
 mod table_memory;
+mod totals;
 
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ pub use merge::check_ascending;
 #[doc(hidden)]
 pub use part::Plan;
 pub use pretoken_counts::PretokenCounts;
+pub use totals::Totals;
 
 /// How special tokens that occur literally in a corpus are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use super::local_counts::LocalCounts;
 use super::shared_table::SharedTable;
+use super::totals::Totals;
 use super::{CorpusSpecials, CountOptions};
 use crate::corpus::utf8_reader::Utf8Reader;
 use crate::error::Result;
@@ -29,14 +30,6 @@ impl Default for Plan {
     fn default() -> Self {
         Plan { part_bytes: 1 << 19, block_bytes: 128 << 10 }
     }
-}
-
-/// The totals of a part.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Totals {
-    pub(super) n_bytes: u64,
-    pub(super) n_documents: u64,
-    pub(super) n_special_literals: u64,
 }
 
 /// Counts one part of a source.

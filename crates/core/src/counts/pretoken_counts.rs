@@ -5,6 +5,7 @@
 
 use std::mem::MaybeUninit;
 
+use super::totals::Totals;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::pages;
@@ -17,9 +18,7 @@ pub struct PretokenCounts {
     pub(super) bytes: Vec<u8>,
     pub(super) ends: Vec<u64>,
     pub(super) counts: Vec<u64>,
-    pub(super) n_bytes: u64,
-    pub(super) n_documents: u64,
-    pub(super) n_special_literals: u64,
+    pub(super) totals: Totals,
 }
 
 /// Named in the message of [`Error::OutOfMemory`].
@@ -39,19 +38,9 @@ impl PretokenCounts {
         self.ends.is_empty()
     }
 
-    /// Returns the bytes of the corpus as read, including literals of special tokens.
-    pub fn n_bytes(&self) -> u64 {
-        self.n_bytes
-    }
-
-    /// Returns the number of documents of at least one byte.
-    pub fn n_documents(&self) -> u64 {
-        self.n_documents
-    }
-
-    /// Returns the number of literals of special tokens in the corpus, whether or not they were counted as text.
-    pub fn n_special_literals(&self) -> u64 {
-        self.n_special_literals
+    /// Returns the totals of the corpus.
+    pub fn totals(&self) -> Totals {
+        self.totals
     }
 
     /// Returns the columns. The order of the pretokens has no meaning.
@@ -66,7 +55,7 @@ impl PretokenCounts {
 
     /// Iterates over the pretokens and their counts, in the order of the columns.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], u64)> + '_ {
-        (0..self.len()).map(|index| (self.pretoken(index), self.counts[index]))
+        self.columns().iter()
     }
 
     /// Returns these counts sorted by the bytes of the pretokens, the canonical order of files and listings.
@@ -87,7 +76,7 @@ impl PretokenCounts {
                 order.iter().for_each(|&(_, index)| columns.push(self.pretoken(index), self.counts[index]));
             },
         )?;
-        sorted.set_totals(self.n_bytes, self.n_documents, self.n_special_literals);
+        sorted.totals = self.totals;
         Ok(sorted)
     }
 
@@ -104,7 +93,7 @@ impl PretokenCounts {
         let mut pruned = PretokenCounts::assemble(&[size], vec![()], 1, false, |(), columns| {
             kept().for_each(|(pretoken, count)| columns.push(pretoken, count));
         })?;
-        pruned.set_totals(self.n_bytes, self.n_documents, self.n_special_literals);
+        pruned.totals = self.totals;
         Ok(pruned)
     }
 
@@ -158,13 +147,6 @@ impl PretokenCounts {
     pub(super) fn pretoken(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.bytes[start..self.ends[index] as usize]
-    }
-
-    /// Sets the totals.
-    pub(super) fn set_totals(&mut self, n_bytes: u64, n_documents: u64, n_special_literals: u64) {
-        self.n_bytes = n_bytes;
-        self.n_documents = n_documents;
-        self.n_special_literals = n_special_literals;
     }
 }
 

@@ -59,9 +59,7 @@ impl SharedTable {
     /// Reserves capacity for the pretokens of `part`, which must be distinct: growing later would cost as much as
     /// adding them. Each partition gets a little less than an equal share, so that none gets more than it needs.
     pub(super) fn reserve(&self, part: WeightedPretokens<'_>) -> Result<()> {
-        let starts = [0].into_iter().chain(part.ends.iter().copied());
-        let lengths = part.ends.iter().zip(starts).map(|(&end, start)| (end - start) as usize);
-        let long = lengths.filter(|&length| length > MAX_BYTES);
+        let long = part.iter().map(|(pretoken, _)| pretoken.len()).filter(|&length| length > MAX_BYTES);
         let (n_long, n_long_bytes) = long.fold((0, 0), |(n, n_bytes), length| (n + 1, n_bytes + length));
         let share = |n: usize| n / N_PARTITIONS / 16 * 15;
         for part_of_table in 0..N_PARTITIONS {

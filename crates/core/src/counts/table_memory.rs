@@ -29,7 +29,7 @@ impl TableMemory {
     ///
     /// Under a limit they come from the system allocator: a shared huge page takes memory as long as any of its slices
     /// is in use, which is more than the budget is charged.
-    pub(super) fn zeros<T: Zero>(&self, n: usize, what: &'static str) -> Result<Zeros<T>> {
+    pub(super) fn zeros<T: Zero + Copy + Default>(&self, n: usize, what: &'static str) -> Result<Zeros<T>> {
         let n_bytes = n.saturating_mul(size_of::<T>());
         self.budget.take(n_bytes, what)?;
         self.n_bytes.fetch_add(n_bytes, Ordering::Relaxed);

@@ -147,7 +147,8 @@ type Found = (BTreeMap<Vec<u8>, u64>, u64, u64, u64);
 fn found(counts: &PretokenCounts) -> Found {
     let items: BTreeMap<_, _> = counts.iter().map(|(pretoken, count)| (pretoken.to_vec(), count)).collect();
     assert_eq!(items.len(), counts.len(), "a pretoken occurs twice");
-    (items, counts.n_bytes(), counts.n_documents(), counts.n_special_literals())
+    let Totals { n_bytes, n_documents, n_special_literals } = counts.totals();
+    (items, n_bytes, n_documents, n_special_literals)
 }
 
 fn define(options: &CountOptions, texts: &[&str]) -> Found {
@@ -454,7 +455,7 @@ fn add_on_many_threads_gives_what_merge_gives() {
             pretokens.concat().into_bytes(),
             ends.collect(),
             counts,
-            [1, 2, 3],
+            Totals { n_bytes: 1, n_documents: 2, n_special_literals: 3 },
             false,
         )
         .unwrap()
@@ -467,12 +468,12 @@ fn add_on_many_threads_gives_what_merge_gives() {
 
 #[test]
 fn add_that_overflows_changes_nothing() {
-    let make = |bytes: &[u8], count, n_bytes, n_documents, n_literals| {
+    let make = |bytes: &[u8], count, n_bytes, n_documents, n_special_literals| {
         PretokenCounts::from_columns(
             bytes.to_vec(),
             vec![1],
             vec![count],
-            [n_bytes, n_documents, n_literals],
+            Totals { n_bytes, n_documents, n_special_literals },
             false,
         )
         .unwrap()
@@ -507,7 +508,8 @@ fn sorted_orders_counts_by_bytes() {
 #[test]
 fn from_columns_adds_equal_pretokens_and_rejects_bad_columns() {
     let make = |bytes: &[u8], ends: &[u64], counts: &[u64]| {
-        PretokenCounts::from_columns(bytes.to_vec(), ends.to_vec(), counts.to_vec(), [9, 2, 1], false)
+        let totals = Totals { n_bytes: 9, n_documents: 2, n_special_literals: 1 };
+        PretokenCounts::from_columns(bytes.to_vec(), ends.to_vec(), counts.to_vec(), totals, false)
     };
     let counts = make(b"abab", &[1, 2, 4], &[1, 2, 0]).unwrap();
     assert_eq!(found(&counts), (BTreeMap::from([(b"a".to_vec(), 1), (b"b".to_vec(), 2)]), 9, 2, 1));

@@ -143,12 +143,11 @@ impl<'n> Entry<'n> {
         let again =
             beside.and_then(|beside| Some((beside.said(literal, node)?, beside.roles.contains(literal))));
         let (said, has_role) = again.unwrap_or((node, false));
-        let flag = |node: &Node<'_>, key: &str| if node.has(key) { node.bool(key) } else { Ok(false) };
-        let is_special = if again.is_some() { flag(said, "special")? } else { node.bool("special")? };
-        let is_normalized = if said.has("normalized") { said.bool("normalized")? } else { !is_special };
+        let is_special = if again.is_some() { said.flag("special", false)? } else { node.bool("special")? };
+        let is_normalized = said.flag("normalized", !is_special)?;
         let mut rules = Vec::new();
         for rule in FLAGS {
-            if flag(said, rule)? {
+            if said.flag(rule, false)? {
                 rules.push(rule);
             }
         }
@@ -169,7 +168,7 @@ impl<'n> Entry<'n> {
                 forms.join(", ")
             )));
         }
-        let is_special = is_special || has_role || flag(node, "special")?;
+        let is_special = is_special || has_role || node.flag("special", false)?;
         Ok(Entry { literal, id, is_special, is_normalized, rules })
     }
 }

@@ -4,6 +4,7 @@
 //! is its own text. Cost: one pass over the file, and two token lookups for each merge.
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::hash::BuildHasher;
 
 use hashbrown::hash_map::Entry as MapEntry;
@@ -15,10 +16,11 @@ use super::character_pieces::SYMBOL;
 use super::node::duplicate_key_error;
 use crate::error::{Error, Result, quoted};
 use crate::memory::{TryReserve, copied, try_push_str};
-use crate::model::CheckedColumns;
+use crate::model::{CheckedColumns, Columns};
 use crate::model_file::json::{Json, Within};
 use crate::model_file::{in_file, read_id};
 use crate::pretokens::byte_letter;
+use crate::vocabulary::Tokens;
 use crate::vocabulary::characters::{SPACE_SYMBOL, fallback_byte};
 
 /// The name of what is allocated, for [`Error::OutOfMemory`].
@@ -274,14 +276,17 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// Returns the foreign entries whose bytes equal another entry's (Command-R has 404). No text produces them, so they are
-    /// kept only for decoding, as special tokens that are never found in a text.
-    pub fn duplicate_foreign_entries(&self) -> Vec<(String, u32)> {
+    /// Returns the foreign entries whose bytes equal another entry's (Command-R has 404), except `specials`. No text
+    /// produces them, so they are kept only for decoding, as special tokens that are never found in a text.
+    pub fn duplicate_foreign_entries(&self, specials: &[(String, u32)]) -> Vec<(String, u32)> {
         let bytes = |entry: &Entry| &self.bytes[entry.start..entry.end];
-        let is_merged = |entry: &Entry| self.merges.as_flattened().contains(&entry.id);
-        let found =
-            self.entries.iter().filter(|entry| entry.is_foreign && self.find(bytes(entry), false).is_some());
-        let found = found.filter(|entry| !is_merged(entry));
+        let known: LazyCell<HashSet<u32>, _> = LazyCell::new(|| {
+            let merged = self.merges.as_flattened().iter().copied();
+            merged.chain(specials.iter().map(|&(_, id)| id)).collect()
+        });
+        let foreign = self.entries.iter().filter(|entry| entry.is_foreign);
+        let found = foreign.filter(|entry| self.find(bytes(entry), false).is_some());
+        let found = found.filter(|entry| !known.contains(&entry.id));
         found.map(|entry| (String::from_utf8_lossy(bytes(entry)).into_owned(), entry.id)).collect()
     }
 
@@ -314,8 +319,7 @@ impl Vocabulary {
         }
         dropped.sort_unstable();
         let n_kept = self.entries.len() - dropped.len();
-        let (mut ids, mut ends) = (Vec::with_reserved(n_kept, WHAT)?, Vec::with_reserved(n_kept, WHAT)?);
-        let mut bytes = Vec::with_reserved(self.bytes.len(), WHAT)?;
+        let mut tokens = Tokens::with_room(n_kept, self.bytes.len())?;
         let mut has_foreign = false;
         for (index, entry) in self.entries.iter().enumerate() {
             if !dropped.is_empty() && dropped.binary_search(&entry.id).is_ok() {
@@ -329,16 +333,11 @@ impl Vocabulary {
                 remove it"
                 )));
             }
-            ids.push(entry.id);
-            bytes.extend_from_slice(&self.bytes[entry.start..entry.end]);
-            ends.push(bytes.len() as u64);
+            tokens.push(entry.id, &self.bytes[entry.start..entry.end])?;
         }
-        let merges = copied(&self.merges, WHAT)?;
-        match has_foreign {
-            // A foreign entry's bytes can equal another token's, so check the columns.
-            true => CheckedColumns::new(ids, bytes, ends, merges, false, Vec::new()).map_err(in_file),
-            false => Ok(CheckedColumns::checked(ids, bytes, ends, merges, false)),
-        }
+        let columns = Columns { tokens, merges: copied(&self.merges, WHAT)?, ..Columns::default() };
+        // A foreign entry's bytes can equal another token's, so check the columns.
+        if has_foreign { columns.checked().map_err(in_file) } else { Ok(columns.assume_checked()) }
     }
 }
 
@@ -370,9 +369,7 @@ impl Vocabulary {
     pub fn character_columns(&self, specials: &[(String, u32)], are_words: bool) -> Result<CheckedColumns> {
         let mut dropped: HashSet<u32> = specials.iter().map(|&(_, id)| id).collect();
         self.merges.as_flattened().iter().for_each(|id| _ = dropped.remove(id));
-        let n = self.entries.len();
-        let (mut ids, mut ends, mut bytes) =
-            (Vec::with_reserved(n, WHAT)?, Vec::with_reserved(n, WHAT)?, Vec::new());
+        let mut tokens = Tokens::with_room(self.entries.len(), self.bytes.len())?;
         for (index, entry) in self.entries.iter().enumerate() {
             let text = self.text(index);
             if dropped.contains(&entry.id) && text.chars().nth(1).is_some() {
@@ -386,11 +383,10 @@ impl Vocabulary {
                 )));
             }
             let text = if are_words { text } else { text.replace(SPACE_SYMBOL, " ") };
-            bytes.try_extend(text.as_bytes(), WHAT)?;
-            ids.push(entry.id);
-            ends.push(bytes.len() as u64);
+            tokens.push(entry.id, text.as_bytes())?;
         }
-        CheckedColumns::new(ids, bytes, ends, copied(&self.merges, WHAT)?, false, Vec::new()).map_err(in_file)
+        let merges = copied(&self.merges, WHAT)?;
+        Columns { tokens, merges, ..Columns::default() }.checked().map_err(in_file)
     }
 }
 

@@ -15,18 +15,20 @@ const REMEDY: &str = "which pairloom cannot read in a tokenizer that merges char
 pairloom.dropin.tokenizers.Tokenizer for it";
 
 /// How encoding changes a text before it merges.
+#[derive(Default)]
 pub struct Rewriting {
     /// The normalizer steps.
     pub steps: Vec<String>,
-    /// Whether a step puts a space before the text.
-    pub has_prefix: bool,
+    /// The step that puts a space before the text.
+    pub prefix: Option<&'static str>,
     /// Whether the text is split before each space.
     pub splits: bool,
+    replaces: bool,
 }
 
 /// Reads how encoding changes a text before it merges.
 pub fn rewriting(normalizer: Option<&Node<'_>>, pre_tokenizer: Option<&Node<'_>>) -> Result<Rewriting> {
-    let mut found = Steps::default();
+    let mut found = Rewriting::default();
     if let Some(node) = normalizer {
         found.add_normalizer(node).within(|| "normalizer".into())?;
     }
@@ -38,21 +40,11 @@ pub fn rewriting(normalizer: Option<&Node<'_>>, pre_tokenizer: Option<&Node<'_>>
             "neither Replace nor Metaspace turns spaces into {SYMBOL}, {REMEDY}"
         )));
     }
-    let mut steps = found.forms;
-    steps.push("spaces".to_owned());
-    steps.extend(found.prefix.map(str::to_owned));
-    Ok(Rewriting { steps, has_prefix: found.prefix.is_some(), splits: found.splits })
+    found.steps.extend(["spaces"].into_iter().chain(found.prefix).map(str::to_owned));
+    Ok(found)
 }
 
-#[derive(Default)]
-struct Steps {
-    forms: Vec<String>,
-    replaces: bool,
-    splits: bool,
-    prefix: Option<&'static str>,
-}
-
-impl Steps {
+impl Rewriting {
     fn add_normalizer(&mut self, node: &Node<'_>) -> Result<()> {
         match node.string("type")? {
             "Sequence" => node.list("normalizers")?.iter().try_for_each(|step| self.add_normalizer(step)),
@@ -62,7 +54,7 @@ impl Steps {
                 Ok(())
             }
             "Prepend" | "Replace" => refused(node),
-            _ if !self.replaces && self.prefix.is_none() => add_forms(node, &mut self.forms, false, 0),
+            _ if !self.replaces && self.prefix.is_none() => add_forms(node, &mut self.steps, false),
             _ => refused(node),
         }
     }

@@ -17,7 +17,7 @@ use super::sentencepiece::{self, Kind, Normalization, Piece};
 use crate::error::{Error, Result, quoted};
 use crate::memory::TryReserve;
 use crate::model_file::json::{Json, Within};
-use crate::model_file::{DecodeErrors, Model, PatternText};
+use crate::model_file::{DecodeErrors, Model};
 use crate::pretokens::named_patterns;
 use crate::vocabulary::characters::{CHARACTERS, SPACE_SYMBOL};
 
@@ -38,9 +38,9 @@ pub fn is_begin(head: &[u8]) -> bool {
     head.starts_with(b"GGUF")
 }
 
-/// Reads the model from the beginning of a file. `pattern` is for a file whose pre-tokenizer is unknown.
-pub fn read(data: &[u8], pattern: Option<PatternText>) -> Result<Model> {
-    read_metadata(data)?.model(pattern)
+/// Reads the model from the beginning of a file. `patterns` are for a file whose pre-tokenizer is unknown.
+pub fn read(data: &[u8], patterns: Option<Vec<String>>) -> Result<Model> {
+    read_metadata(data)?.model(patterns)
 }
 
 /// A metadata value. Integers are widened to 64 bits; all values of a list have one type.
@@ -58,7 +58,7 @@ struct Metadata<'a>(HashMap<&'a str, Item<'a>>);
 
 /// What the name of a pre-tokenizer stands for.
 struct PreTokenizer {
-    pattern: PatternText,
+    patterns: Vec<String>,
     ignores_merges: bool,
     adds_bos: bool,
 }
@@ -133,11 +133,11 @@ impl<'a> Metadata<'a> {
         }
     }
 
-    fn model(&self, pattern: Option<PatternText>) -> Result<Model> {
+    fn model(&self, patterns: Option<Vec<String>>) -> Result<Model> {
         let texts = self.texts("tokens")?;
         let kinds = self.kinds(texts.len())?;
         let kind = self.text("model").unwrap_or_default();
-        if pattern.is_some() && kind != "gpt2" {
+        if patterns.is_some() && kind != "gpt2" {
             let kind = quoted(kind);
             return Err(Error::Model(format!(
                 "a tokenizer of model {kind} does not split text by a pattern; leave out pattern="
@@ -145,7 +145,7 @@ impl<'a> Metadata<'a> {
         }
         let settings = self.pre_tokenizer()?;
         let model = match kind {
-            "gpt2" => self.merged(texts, &kinds, Some((pattern, settings.as_ref()))),
+            "gpt2" => self.merged(texts, &kinds, Some((patterns, settings.as_ref()))),
             "gemma4" => self.merged(texts, &kinds, None),
             "llama" => self.scored(texts, &kinds),
             _ => Err(Error::Model(format!(
@@ -232,13 +232,12 @@ impl<'a> Metadata<'a> {
         else {
             return Ok(None);
         };
-        let pattern = match meaning.as_str().and_then(named_patterns) {
-            Some([text]) => PatternText::One(text.clone()),
-            Some(texts) => PatternText::Several(texts.to_vec()),
+        let patterns = match meaning.as_str().and_then(named_patterns) {
+            Some(texts) => texts.to_vec(),
             None => pre_tokenizer::read(Some(&Node::read(&mut Json::new(&meaning.to_string(), 0))?))?.0,
         };
         let has = |flag| flags.iter().any(|known| known == flag);
-        Ok(Some(PreTokenizer { pattern, ignores_merges: has("ignore_merges"), adds_bos: has("adds_bos") }))
+        Ok(Some(PreTokenizer { patterns, ignores_merges: has("ignore_merges"), adds_bos: has("adds_bos") }))
     }
 
     fn unknown_pre_tokenizer(&self) -> Error {
@@ -254,13 +253,13 @@ impl<'a> Metadata<'a> {
         ))
     }
 
-    /// Reads tokens with merges. `split`: `None` if characters merge; otherwise the caller's pattern and what the name of the
+    /// Reads tokens with merges. `split`: `None` if characters merge; otherwise the caller's patterns and what the name of the
     /// pre-tokenizer stands for.
     fn merged(
         &self,
         texts: &[&str],
         kinds: &[Kind],
-        split: Option<(Option<PatternText>, Option<&PreTokenizer>)>,
+        split: Option<(Option<Vec<String>>, Option<&PreTokenizer>)>,
     ) -> Result<Model> {
         let mut vocabulary = Vocabulary::from_texts(texts)?;
         for (rank, merge) in self.texts("merges")?.iter().enumerate() {
@@ -283,29 +282,23 @@ impl<'a> Metadata<'a> {
         }
         let is_characters = split.is_none();
         let mut rules = Vec::new();
-        let (pattern, columns, ignore_merges) = match split {
-            None => (
-                PatternText::One(CHARACTERS.to_owned()),
-                vocabulary.character_columns(&specials, false)?,
-                false,
-            ),
+        let (patterns, columns, ignore_merges) = match split {
+            None => (vec![CHARACTERS.to_owned()], vocabulary.character_columns(&specials, false)?, false),
             Some((given, settings)) => {
-                let own = || settings.map(|settings| settings.pattern.clone());
-                let Some(pattern) = given.or_else(own) else { return Err(self.unknown_pre_tokenizer()) };
+                let own = || settings.map(|settings| settings.patterns.clone());
+                let Some(patterns) = given.or_else(own) else { return Err(self.unknown_pre_tokenizer()) };
                 let ignores = settings.is_some_and(|settings| settings.ignores_merges);
-                for (text, id) in vocabulary.duplicate_foreign_entries() {
-                    if specials.binary_search_by_key(&id, |&(_, id)| id).is_err() {
-                        rules.push((text.clone(), "ordinary".to_owned()));
-                        specials.try_push((text, id), WHAT)?;
-                    }
+                for (text, id) in vocabulary.duplicate_foreign_entries(&specials) {
+                    rules.push((text.clone(), "ordinary".to_owned()));
+                    specials.try_push((text, id), WHAT)?;
                 }
                 let columns = vocabulary.columns(&specials, ignores)?;
                 let (columns, looks_up) =
                     if ignores { columns.into_canonical_form()? } else { (columns, false) };
-                (pattern, columns, looks_up)
+                (patterns, columns, looks_up)
             }
         };
-        columns.borrowed(&specials).check_specials()?;
+        columns.check_specials(&specials)?;
         let mut normalizer = Vec::new();
         if is_characters {
             normalizer.push("spaces".to_owned());
@@ -314,7 +307,7 @@ impl<'a> Metadata<'a> {
             }
         }
         let errors = if is_characters { DecodeErrors::ReplaceBytes } else { DecodeErrors::Replace };
-        let model = Model::new(columns, ignore_merges, specials, pattern, errors);
+        let model = Model::new(columns, ignore_merges, specials, patterns, errors);
         Ok(Model { plain_specials: plain.into_iter().collect(), normalizer, special_rules: rules, ..model })
     }
 }

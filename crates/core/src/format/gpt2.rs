@@ -4,10 +4,11 @@
 use super::added_tokens::is_in_any_case;
 use super::byte_vocabulary::{Vocabulary, split};
 use super::pre_tokenizer::{CLIP, WORD, word_step};
+use super::specials::with_ids;
 use super::{CallerSettings, FOREIGN, check_begin};
 use crate::error::{Error, Result, quoted};
 use crate::model_file::json::{Json, Within};
-use crate::model_file::{DecodeErrors, Model, PatternText, in_file, text_of};
+use crate::model_file::{DecodeErrors, Model, in_file, text_of};
 use crate::pretokens::{byte_letter, gpt2_pattern};
 
 /// The suffix of CLIP's tokens that end a word.
@@ -37,11 +38,11 @@ pub fn read(
         .within(|| merges_name.to_owned())?;
     let in_alphabet =
         |text: &str| text.bytes().map(byte_letter).filter_map(char::from_u32).collect::<String>();
-    let specials = settings.specials.ids(vocabulary.n_ids() as u32, |literal| {
+    let specials = with_ids(&settings.specials, vocabulary.n_ids() as u32, |literal| {
         Ok(vocabulary.id_of(literal)?.or(vocabulary.id_of(&in_alphabet(literal))?))
     })?;
     let columns = vocabulary.columns(&specials, false).within(|| vocab_name.to_owned())?;
-    if settings.pattern.is_none() && vocabulary.id_of("!</w>")?.is_some() {
+    if settings.patterns.is_none() && vocabulary.id_of("!</w>")?.is_some() {
         let columns = columns.with_word_ends(WORD_END).map_err(in_file).within(|| vocab_name.to_owned())?;
         let normalizer = vec!["nfc".into(), "lowercase".into(), word_step(&[CLIP[0].to_owned()])];
         // CLIP's own tokenizer also looks for special tokens in the lowercased text.
@@ -51,13 +52,12 @@ pub fn read(
             .filter(is_found)
             .map(|(literal, _)| (literal.clone(), "any_case".to_owned()))
             .collect();
-        let pattern = PatternText::One(WORD.into());
-        let model = Model::new(columns, false, specials, pattern, DecodeErrors::Replace);
+        let model = Model::new(columns, false, specials, vec![WORD.into()], DecodeErrors::Replace);
         return Ok(Model { normalizer, special_rules: rules, ..model });
     }
-    columns.borrowed(&specials).check_specials().map_err(in_file).within(|| vocab_name.to_owned())?;
-    let pattern = settings.pattern.unwrap_or_else(|| PatternText::One(gpt2_pattern().into()));
-    Ok(Model::new(columns, false, specials, pattern, DecodeErrors::Replace))
+    columns.check_specials(&specials).map_err(in_file).within(|| vocab_name.to_owned())?;
+    let patterns = settings.patterns.unwrap_or_else(|| vec![gpt2_pattern().into()]);
+    Ok(Model::new(columns, false, specials, patterns, DecodeErrors::Replace))
 }
 
 fn read_lines(data: &[u8], vocabulary: &mut Vocabulary) -> Result<()> {

@@ -18,10 +18,10 @@ mod unicode_forms;
 
 use crate::error::{Error, Result};
 use crate::model_file::json::Within;
-use crate::model_file::{self, Model, PatternText, in_file};
+use crate::model_file::{self, Model, in_file};
 use crate::pretokens::{names, patterns_of};
 
-pub use specials::Specials;
+pub use specials::Special;
 
 /// The formats of single files. ([`gpt2`] reads GPT-2's two files.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,10 +156,10 @@ fn check_begin(head: &[u8], kinds: &[(&[u8], &str)]) -> Result<()> {
 /// What the caller has to say about a file because the file itself does not.
 #[derive(Default)]
 pub struct CallerSettings<'a> {
-    /// The pattern that splits text: for a .tiktoken file, GPT-2's files, and a GGUF file with an unknown pre-tokenizer.
-    pub pattern: Option<PatternText>,
+    /// The patterns that split text: for a .tiktoken file, GPT-2's files, and a GGUF file with an unknown pre-tokenizer.
+    pub patterns: Option<Vec<String>>,
     /// The special tokens: for a .tiktoken file and GPT-2's files.
-    pub specials: Specials,
+    pub specials: Vec<Special>,
     /// What other files in the folder say about a tokenizer.json's added tokens, as JSON; see [`added_tokens::Beside`].
     pub beside: Option<&'a [u8]>,
     /// Whether a tokenizer.json's special tokens stay text.
@@ -168,9 +168,9 @@ pub struct CallerSettings<'a> {
 
 /// Reads a file of any format; errors call it `name`. `pattern`, a name or a regex, is for files that store no pattern.
 pub fn read_any(data: &[u8], name: &str, pattern: Option<&str>) -> Result<Model> {
-    let pattern = pattern.map(patterns_of).transpose()?.map(PatternText::Several);
+    let patterns = pattern.map(patterns_of).transpose()?;
     let format = Format::of(data).within(|| name.to_owned())?;
-    read(data, name, format, CallerSettings { pattern, ..CallerSettings::default() })
+    read(data, name, format, CallerSettings { patterns, ..CallerSettings::default() })
 }
 
 /// Reads a file; errors call it `name`.
@@ -179,7 +179,7 @@ pub fn read_any(data: &[u8], name: &str, pattern: Option<&str>) -> Result<Model>
 /// needs, or has one although the file stores its own; [`Error::Model`] for every other defect.
 pub fn read(data: &[u8], name: &str, format: Format, settings: CallerSettings<'_>) -> Result<Model> {
     check_begin(data, &FOREIGN).within(|| name.to_owned())?;
-    if settings.pattern.is_some() && !matches!(format, Format::Tiktoken | Format::Gguf) {
+    if settings.patterns.is_some() && !matches!(format, Format::Tiktoken | Format::Gguf) {
         return Err(Error::Invalid(format!(
             "{name}: a file of format '{}' contains its own pattern; leave out pattern=",
             format.name()
@@ -190,9 +190,9 @@ pub fn read(data: &[u8], name: &str, format: Format, settings: CallerSettings<'_
         Format::HuggingFace => tokenizer_json::read(data, name, settings.are_ordinary, settings.beside),
         Format::Tekken => tekken::read(data).within(|| name.to_owned()),
         Format::SentencePiece => sentencepiece::read(data).map_err(in_file).within(|| name.to_owned()),
-        Format::Gguf => gguf::read(data, settings.pattern).map_err(in_file).within(|| name.to_owned()),
+        Format::Gguf => gguf::read(data, settings.patterns).map_err(in_file).within(|| name.to_owned()),
         Format::Tiktoken => {
-            let Some(pattern) = settings.pattern else {
+            let Some(patterns) = settings.patterns else {
                 let known: Vec<String> = names().map(|name| format!("'{name}'")).collect();
                 return Err(Error::Invalid(format!(
                     "{name}: a .tiktoken file contains neither the pattern that splits text nor the special tokens; load it \
@@ -201,7 +201,7 @@ pub fn read(data: &[u8], name: &str, format: Format, settings: CallerSettings<'_
                 )));
             };
             tiktoken::read(data)
-                .and_then(|(columns, n_ranks)| ranks::model(columns, n_ranks, &settings.specials, pattern))
+                .and_then(|(columns, n_ranks)| ranks::model(columns, n_ranks, &settings.specials, patterns))
                 .within(|| name.to_owned())
         }
     }

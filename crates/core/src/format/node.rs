@@ -130,6 +130,11 @@ impl<'a> Node<'a> {
         found.map(|(_, node)| node).ok_or_else(|| missing(key))
     }
 
+    /// Returns the flag of a key, or `default` if the key is missing.
+    pub fn flag(&self, key: &str, default: bool) -> Result<bool> {
+        if self.has(key) { self.bool(key) } else { Ok(default) }
+    }
+
     pub fn string(&self, key: &str) -> Result<&str> {
         self.take(key)?.as_string(&format!("'{key}'"))
     }

@@ -4,10 +4,9 @@
 //! ByteLevel and for CLIP, steps that drop white space. Other steps, behaviors that remove other text, and a space put before
 //! pieces inside the text are refused by name.
 
-use super::node::{Node, Value, shown};
+use super::node::{Node, shown};
 use super::oniguruma;
 use crate::error::{Error, Result, quoted};
-use crate::model_file::PatternText;
 use crate::pretokens::normalizer::WORDS;
 use crate::pretokens::{BYTE_LEVEL, Pretokenizer, gpt2_pattern};
 
@@ -40,16 +39,14 @@ pub const CLIP: [&str; 2] = [
 ];
 /// The remedy for files that are refused here.
 pub const REMEDY: &str = "use pairloom.dropin.tokenizers.Tokenizer for it";
-const MAX_DEPTH: usize = 8;
-/// Published pre-tokenizers have up to 7 steps and 604 characters.
+/// Published pre-tokenizers have up to 7 steps.
 const MAX_STEPS: usize = 32;
-const MAX_CHARACTERS: usize = 4096;
 
 /// Returns the normalizer step that reduces a text to its words, if the pre_tokenizer drops white space. `is_byte_level`:
 /// whether it must end with ByteLevel.
 pub fn words(node: &Node<'_>, is_byte_level: bool) -> Result<Option<String>> {
     let mut splits = Splits::default();
-    splits.add(node, 0)?;
+    splits.add(node)?;
     let Splits { mut patterns, drops_spaces, .. } = splits;
     let ends_in_bytes = patterns.pop_if(|last| last == BYTE_LEVEL).is_some();
     let is_taken =
@@ -62,11 +59,11 @@ pub fn word_step(patterns: &[String]) -> String {
     format!("{WORDS}{}", serde_json::json!(patterns))
 }
 
-/// Reads a pre_tokenizer's pattern, and whether it puts a space before the text (add_prefix_space).
-pub fn read(node: Option<&Node<'_>>) -> Result<(PatternText, bool)> {
+/// Reads a pre_tokenizer's patterns, and whether it puts a space before the text (add_prefix_space).
+pub fn read(node: Option<&Node<'_>>) -> Result<(Vec<String>, bool)> {
     let mut splits = Splits::default();
     if let Some(node) = node {
-        splits.add(node, 0)?;
+        splits.add(node)?;
     }
     let Splits { mut patterns, has_prefix, .. } = splits;
     if !patterns.iter().any(|pattern| pattern == BYTE_LEVEL) {
@@ -79,12 +76,10 @@ pub fn read(node: Option<&Node<'_>>) -> Result<(PatternText, bool)> {
         return refused(format!("a step drops white space before ByteLevel; {REMEDY}"));
     }
     patterns.pop_if(|last| last == BYTE_LEVEL);
-    let pattern = match patterns.len() {
-        0 => PatternText::One(WHOLE.into()),
-        1 => PatternText::One(patterns.remove(0)),
-        _ => PatternText::Several(patterns),
-    };
-    Ok((pattern, has_prefix))
+    if patterns.is_empty() {
+        patterns.push(WHOLE.into());
+    }
+    Ok((patterns, has_prefix))
 }
 
 fn refused<T>(message: impl Into<String>) -> Result<T> {
@@ -98,26 +93,17 @@ struct Splits {
     /// Whether pieces of white space are dropped.
     drops_spaces: bool,
     n_steps: usize,
-    n_characters: usize,
 }
 
 impl Splits {
-    fn add(&mut self, node: &Node<'_>, depth: usize) -> Result<()> {
-        if depth > MAX_DEPTH {
-            return refused(format!("more than {MAX_DEPTH} sequences are nested; flatten them"));
-        }
+    fn add(&mut self, node: &Node<'_>) -> Result<()> {
         let kind = node.string("type")?;
         if kind == "Sequence" {
-            return node.list("pretokenizers")?.iter().try_for_each(|step| self.add(step, depth + 1));
+            return node.list("pretokenizers")?.iter().try_for_each(|step| self.add(step));
         }
         self.n_steps += 1;
-        if let Some(Node { value: Value::Object(entries), .. }) = node.get("pattern") {
-            self.n_characters += entries.iter().map(|(_, text)| text.text.chars().count()).sum::<usize>();
-        }
-        if self.n_steps > MAX_STEPS || self.n_characters > MAX_CHARACTERS {
-            return refused(format!(
-                "it has more than {MAX_STEPS} steps, or more than {MAX_CHARACTERS} characters in its patterns; make it shorter"
-            ));
+        if self.n_steps > MAX_STEPS {
+            return refused(format!("it has more than {MAX_STEPS} steps; pairloom reads no more"));
         }
         match kind {
             "ByteLevel" => self.add_byte_level(node)?,
@@ -158,15 +144,14 @@ impl Splits {
         if self.patterns.iter().any(|pattern| pattern == BYTE_LEVEL) {
             return refused("a second ByteLevel would encode the output of the first one again; remove it");
         }
-        let flag = |key: &str| if node.has(key) { node.bool(key) } else { Ok(true) };
-        self.has_prefix = flag("add_prefix_space")?;
+        self.has_prefix = node.flag("add_prefix_space", true)?;
         if self.has_prefix && !self.patterns.is_empty() {
             return refused(
                 "ByteLevel with add_prefix_space after another step puts a space before every piece, which pairloom does not \
                  support; set add_prefix_space to false",
             );
         }
-        if flag("use_regex")? {
+        if node.flag("use_regex", true)? {
             self.patterns.push(gpt2_pattern().into());
         }
         self.patterns.push(BYTE_LEVEL.into());

@@ -2,57 +2,32 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::specials::Specials;
+use super::specials::{Special, with_ids};
 use crate::error::{Error, Result, quoted};
-use crate::memory::TryReserve;
-use crate::model::CheckedColumns;
-use crate::model_file::{DecodeErrors, LARGEST_ID, Model, PatternText, base64, in_file};
-use crate::vocabulary::rank_merges;
+use crate::model::{CheckedColumns, Columns};
+use crate::model_file::{DecodeErrors, LARGEST_ID, Model, base64, in_file};
+use crate::vocabulary::{Tokens, rank_merges};
 
-/// The name of what is allocated, for [`Error::OutOfMemory`].
-const WHAT: &str = "the tokens of a file";
-
-/// Tokens and ranks, in the order of a file.
-#[derive(Default)]
-pub(super) struct RankList {
-    bytes: Vec<u8>,
-    /// Rank, start and end in `bytes`.
-    tokens: Vec<(u32, usize, usize)>,
+/// Adds a token in base64 to those of a file, whose ids are ranks.
+pub(super) fn push_coded(tokens: &mut Tokens, rank: u32, coded: &[u8]) -> Result<()> {
+    let start = tokens.bytes.len();
+    base64::append(coded, &mut tokens.bytes)?;
+    if tokens.bytes.len() == start {
+        return Err(Error::Model("a token is empty; remove it".into()));
+    }
+    tokens.end(rank)
 }
 
-impl RankList {
-    /// Adds a token in base64.
-    pub fn push(&mut self, rank: u32, coded: &[u8]) -> Result<()> {
-        let start = self.bytes.len();
-        base64::append(coded, &mut self.bytes)?;
-        if self.bytes.len() == start {
-            return Err(Error::Model("a token is empty; remove it".into()));
-        }
-        self.tokens.try_push((rank, start, self.bytes.len()), WHAT)
+/// Returns the columns of the tokens with ranks below `n_ranks`; an id is the rank + `first`.
+pub(super) fn columns(tokens: Tokens, n_ranks: u32, first: u32) -> Result<CheckedColumns> {
+    let mut tokens = tokens.sorted()?;
+    tokens.truncate(tokens.ids.partition_point(|&rank| rank < n_ranks));
+    if let Some(twice) = tokens.ids.windows(2).find(|two| two[0] == two[1]) {
+        let rank = twice[0];
+        return Err(Error::Model(format!("two tokens have rank {rank}; give each token its own rank")));
     }
-
-    pub fn n_tokens(&self) -> usize {
-        self.tokens.len()
-    }
-
-    /// Returns the columns of the tokens with ranks below `n_ranks`; an id is the rank + `first`.
-    pub fn columns(mut self, n_ranks: u32, first: u32) -> Result<CheckedColumns> {
-        self.tokens.retain(|&(rank, ..)| rank < n_ranks);
-        self.tokens.sort_by_key(|&(rank, ..)| rank);
-        if let Some(twice) = self.tokens.windows(2).find(|two| two[0].0 == two[1].0) {
-            let rank = twice[0].0;
-            return Err(Error::Model(format!("two tokens have rank {rank}; give each token its own rank")));
-        }
-        let n_tokens = self.n_tokens();
-        let (mut ids, mut ends) = (Vec::with_reserved(n_tokens, WHAT)?, Vec::with_reserved(n_tokens, WHAT)?);
-        let mut bytes = Vec::with_reserved(self.bytes.len(), WHAT)?;
-        for (rank, start, end) in self.tokens {
-            ids.push(rank + first);
-            bytes.extend_from_slice(&self.bytes[start..end]);
-            ends.push(bytes.len() as u64);
-        }
-        CheckedColumns::new(ids, bytes, ends, Vec::new(), true, Vec::new()).map_err(in_file)
-    }
+    tokens.ids.iter_mut().for_each(|id| *id += first);
+    Columns { tokens, ranks: true, ..Columns::default() }.checked().map_err(in_file)
 }
 
 /// Parses a rank or another number.
@@ -73,29 +48,26 @@ pub(super) fn number_of(digits: &[u8]) -> Result<u32> {
 pub fn model(
     columns: CheckedColumns,
     n_ranks: u32,
-    specials: &Specials,
-    pattern: PatternText,
+    specials: &[Special],
+    patterns: Vec<String>,
 ) -> Result<Model> {
-    let given = columns.borrowed(&[]);
-    let mut id_of = HashMap::new();
-    if let Specials::Next(literals) = specials {
-        let wanted: HashSet<&[u8]> = literals.iter().map(String::as_bytes).collect();
-        id_of.extend(
-            given.tokens().filter(|(_, token)| wanted.contains(token)).map(|(id, token)| (token, id)),
-        );
-    }
+    let given = &columns.tokens;
+    let without_id = specials.iter().filter(|(_, id)| id.is_none());
+    let wanted: HashSet<&[u8]> = without_id.map(|(literal, _)| literal.as_bytes()).collect();
+    let found = given.iter().filter(|(_, token)| wanted.contains(token));
+    let id_of: HashMap<&[u8], u32> = found.map(|(id, token)| (token, id)).collect();
     let next = n_ranks.max(given.ids.last().map_or(0, |&id| id + 1));
-    let specials = specials.ids(next, |literal| Ok(id_of.get(literal.as_bytes()).copied()))?;
+    let specials = with_ids(specials, next, |literal| Ok(id_of.get(literal.as_bytes()).copied()))?;
     drop(id_of);
-    let is_named = |(literal, id): &&(String, u32)| given.token_of(*id) == Some(literal.as_bytes());
+    let is_named = |(literal, id): &&(String, u32)| columns.token_of(*id) == Some(literal.as_bytes());
     let mut alone: HashSet<u32> = specials.iter().filter(is_named).map(|&(_, id)| id).collect();
     if !alone.is_empty() {
-        let unreachable = rank_merges::pairs(given.bytes, given.ends)?.unreachable;
+        let unreachable = rank_merges::pairs(&given.bytes, &given.ends)?.unreachable;
         let unreachable: HashSet<u32> = unreachable.iter().map(|&index| given.ids[index as usize]).collect();
         alone.retain(|id| unreachable.contains(id));
     }
     let columns = columns.without(&alone)?;
-    columns.borrowed(&specials).check_specials().map_err(in_file)?;
+    columns.check_specials(&specials).map_err(in_file)?;
     let (columns, ignore_merges) = columns.into_canonical_form().map_err(in_file)?;
-    Ok(Model::new(columns, ignore_merges, specials, pattern, DecodeErrors::Replace))
+    Ok(Model::new(columns, ignore_merges, specials, patterns, DecodeErrors::Replace))
 }

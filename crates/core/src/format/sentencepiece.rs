@@ -5,10 +5,11 @@
 
 use crate::error::{Error, Result, quoted};
 use crate::memory::TryReserve;
-use crate::model::{CheckedColumns, NO_PRIORITY};
+use crate::model::{Columns, NO_PRIORITY};
 use crate::model_file::base64;
-use crate::model_file::{DecodeErrors, Model, PatternText};
+use crate::model_file::{DecodeErrors, Model};
 use crate::pretokens::normalizer::{CHARSMAP, UNKNOWN};
+use crate::vocabulary::Tokens;
 use crate::vocabulary::characters::{CHARACTERS, SPACE_SYMBOL, fallback_byte};
 
 const WHAT: &str = "the pieces of a vocabulary";
@@ -160,7 +161,7 @@ pub(super) fn model(
     scores.sort_by(|one, other| other.total_cmp(one));
     // Not `dedup`: 0 and -0 are equal, but SentencePiece merges pieces of score 0 first.
     scores.dedup_by(|one, other| one.total_cmp(other).is_eq());
-    let (mut ids, mut bytes, mut ends, mut priorities) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut tokens, mut priorities) = (Tokens::default(), Vec::new());
     let (mut specials, mut plain_specials): (Vec<(String, u32)>, Vec<String>) = (Vec::new(), Vec::new());
     for (id, piece) in (0..).zip(pieces) {
         let Piece { text, score, kind } = piece;
@@ -203,13 +204,11 @@ pub(super) fn model(
                  produce it: write {SPACE_SYMBOL}, or remove the piece"
             )));
         }
-        ids.try_push(id, WHAT)?;
-        bytes.try_extend(text.replace(SPACE_SYMBOL, " ").as_bytes(), WHAT)?;
-        ends.try_push(bytes.len() as u64, WHAT)?;
+        tokens.push(id, text.replace(SPACE_SYMBOL, " ").as_bytes())?;
         priorities.try_push(priority, WHAT)?;
     }
-    let columns = CheckedColumns::new(ids, bytes, ends, Vec::new(), false, priorities)?;
-    columns.borrowed(&specials).check_specials()?;
+    let columns = Columns { tokens, priorities, ..Columns::default() }.checked()?;
+    columns.check_specials(&specials)?;
     let mut normalizer: Vec<String> = Vec::new();
     if !normalization.charsmap.is_empty() {
         normalizer.push(format!("{CHARSMAP}{}", base64::encode(&normalization.charsmap)));
@@ -229,8 +228,8 @@ pub(super) fn model(
         true => specials.iter().map(|(literal, _)| (literal.clone(), "ordinary".to_owned())).collect(),
         false => Vec::new(),
     };
-    let pattern = PatternText::One(CHARACTERS.to_owned());
-    let model = Model::new(columns, false, specials, pattern, DecodeErrors::ReplaceBytes);
+    let patterns = vec![CHARACTERS.to_owned()];
+    let model = Model::new(columns, false, specials, patterns, DecodeErrors::ReplaceBytes);
     plain_specials.sort_unstable();
     Ok(Model { normalizer, special_rules, plain_specials, ..model })
 }
@@ -252,27 +251,19 @@ fn fields<'a>(mut data: &'a [u8], mut take: impl FnMut(u64, Field<'a>) -> Result
     };
     while !data.is_empty() {
         let tag = varint(&mut data).ok_or_else(damaged)?;
-        let mut bytes = |n: u64| {
-            let (value, rest) = data.split_at_checked(usize::try_from(n).ok()?)?;
-            data = rest;
-            Some(value)
-        };
         let field = match tag & 7 {
             0 => Field::Number(varint(&mut data).ok_or_else(damaged)?),
             1 => {
-                bytes(8).ok_or_else(damaged)?;
+                data.split_off(..8).ok_or_else(damaged)?;
                 continue;
             }
             2 => {
-                let n = varint(&mut data).ok_or_else(damaged)?;
-                let (value, rest) =
-                    usize::try_from(n).ok().and_then(|n| data.split_at_checked(n)).ok_or_else(damaged)?;
-                data = rest;
-                Field::Bytes(value)
+                let n = varint(&mut data).and_then(|n| usize::try_from(n).ok()).ok_or_else(damaged)?;
+                Field::Bytes(data.split_off(..n).ok_or_else(damaged)?)
             }
             5 => {
-                let value = bytes(4).and_then(|value| value.try_into().ok()).ok_or_else(damaged)?;
-                Field::Single(u32::from_le_bytes(value))
+                let value = data.split_off(..4).and_then(|value| value.try_into().ok());
+                Field::Single(u32::from_le_bytes(value.ok_or_else(damaged)?))
             }
             _ => return Err(damaged()),
         };
@@ -285,8 +276,7 @@ fn fields<'a>(mut data: &'a [u8], mut take: impl FnMut(u64, Field<'a>) -> Result
 fn varint(data: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
-        let (&byte, rest) = data.split_first()?;
-        *data = rest;
+        let byte = *data.split_off_first()?;
         value |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
             return Some(value);

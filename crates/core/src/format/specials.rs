@@ -2,38 +2,22 @@
 
 use crate::error::Result;
 
-/// Distinct special tokens.
-pub enum Specials {
-    /// With ids.
-    At(Vec<(String, u32)>),
-    /// Without ids: each gets the id of the entry with its text, else the next id after the largest.
-    Next(Vec<String>),
-}
+/// A special token and its id. Without one it gets the id of the entry with its text, else the next id after the largest.
+pub type Special = (String, Option<u32>);
 
-impl Default for Specials {
-    fn default() -> Self {
-        Specials::At(Vec::new())
-    }
-}
-
-impl Specials {
-    /// Returns the special tokens with their ids. `find` returns the id of the entry with a text; `next` is the largest id + 1.
-    pub fn ids(
-        &self,
-        mut next: u32,
-        mut find: impl FnMut(&str) -> Result<Option<u32>>,
-    ) -> Result<Vec<(String, u32)>> {
-        let literals = match self {
-            Specials::At(ids) => return Ok(ids.clone()),
-            Specials::Next(literals) => literals,
-        };
-        let with_id = |literal: &String| {
-            let id = find(literal)?.unwrap_or_else(|| {
-                next += 1;
-                next - 1
-            });
-            Ok((literal.clone(), id))
-        };
-        literals.iter().map(with_id).collect()
-    }
+/// Returns distinct special tokens with their ids. `find` returns the id of the entry with a text; `next` is the largest
+/// id + 1.
+pub(super) fn with_ids(
+    specials: &[Special],
+    mut next: u32,
+    mut find: impl FnMut(&str) -> Result<Option<u32>>,
+) -> Result<Vec<(String, u32)>> {
+    let with_id = |(literal, id): &Special| {
+        let id = id.map_or_else(|| find(literal), |id| Ok(Some(id)))?.unwrap_or_else(|| {
+            next += 1;
+            next - 1
+        });
+        Ok((literal.clone(), id))
+    };
+    specials.iter().map(with_id).collect()
 }

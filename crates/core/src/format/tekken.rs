@@ -7,12 +7,13 @@
 use std::mem::replace;
 
 use super::node::{Node, duplicate_key_error, missing};
-use super::ranks::{self, RankList, number_of};
-use super::specials::Specials;
+use super::ranks::{self, number_of};
+use super::specials::Special;
 use crate::error::{Error, Result, quoted};
 use crate::model_file::json::{Json, Within};
-use crate::model_file::{Model, PatternText, read_id, text_of};
+use crate::model_file::{Model, read_id, text_of};
 use crate::pretokens::check_run_as_written;
+use crate::vocabulary::Tokens;
 
 /// The first special tokens that mistral-common uses for a file that lists none.
 const DEFAULT_SPECIALS: [&str; 20] = [
@@ -70,16 +71,16 @@ pub fn read(data: &[u8]) -> Result<Model> {
         Ok((pattern.to_owned(), number("default_vocab_size")?, number("default_num_special_tokens")?))
     };
     let (pattern, n_ids, n_specials) = read_config().within(|| "config".into())?;
-    let n_ranks = n_ids.checked_sub(n_specials).filter(|&n| n as usize <= vocab.n_tokens());
+    let n_ranks = n_ids.checked_sub(n_specials).filter(|&n| n as usize <= vocab.ids.len());
     let Some(n_ranks) = n_ranks.filter(|_| n_specials <= MAX_SPECIALS) else {
         return Err(Error::Model(format!(
             "config asks for {n_ids} ids, {n_specials} of them for special tokens, which does not fit the {} tokens of vocab; \
              the file is damaged",
-            vocab.n_tokens()
+            vocab.ids.len()
         )));
     };
-    let columns = vocab.columns(n_ranks, n_specials).within(|| "vocab".into())?;
-    let n_missing = n_ranks as usize - columns.borrowed(&[]).ids.len();
+    let columns = ranks::columns(vocab, n_ranks, n_specials).within(|| "vocab".into())?;
+    let n_missing = n_ranks as usize - columns.tokens.ids.len();
     if n_missing > 0 {
         return Err(Error::Model(format!(
             "vocab lacks {n_missing} of the ranks below {n_ranks}; the file is damaged"
@@ -92,12 +93,11 @@ pub fn read(data: &[u8]) -> Result<Model> {
             "special_tokens is missing, but a file of version {version} must list them"
         )));
     }
-    let specials = Specials::At(specials(listed.as_ref(), n_specials)?);
-    ranks::model(columns, n_ids, &specials, PatternText::One(pattern))
+    ranks::model(columns, n_ids, &specials(listed.as_ref(), n_specials)?, vec![pattern])
 }
 
-fn read_vocab(json: &mut Json<'_>) -> Result<RankList> {
-    let mut found = RankList::default();
+fn read_vocab(json: &mut Json<'_>) -> Result<Tokens> {
+    let mut found = Tokens::default();
     json.list(|json, index| {
         let mut read = || {
             let (mut rank, mut coded) = (None, None);
@@ -110,7 +110,7 @@ fn read_vocab(json: &mut Json<'_>) -> Result<RankList> {
                 Ok(())
             })?;
             let coded = coded.ok_or_else(|| missing("token_bytes"))?;
-            found.push(rank.ok_or_else(|| missing("rank"))?, coded.as_bytes())
+            ranks::push_coded(&mut found, rank.ok_or_else(|| missing("rank"))?, coded.as_bytes())
         };
         read().within(|| format!("vocab[{index}]"))
     })?;
@@ -118,8 +118,8 @@ fn read_vocab(json: &mut Json<'_>) -> Result<RankList> {
 }
 
 /// Returns all `n` special tokens.
-fn specials(listed: Option<&Node<'_>>, n: u32) -> Result<Vec<(String, u32)>> {
-    let mut specials: Vec<(String, u32)> = (0..n).map(|id| (format!("<SPECIAL_{id}>"), id)).collect();
+fn specials(listed: Option<&Node<'_>>, n: u32) -> Result<Vec<Special>> {
+    let mut specials: Vec<Special> = (0..n).map(|id| (format!("<SPECIAL_{id}>"), Some(id))).collect();
     let Some(listed) = listed else {
         specials.iter_mut().zip(DEFAULT_SPECIALS).for_each(|((literal, _), name)| name.clone_into(literal));
         return Ok(specials);

@@ -1,15 +1,16 @@
 //! Reads a `.tiktoken` file. Each line has a token in base64, white space and the token's rank; lines can be in any order.
 //! Cost: one pass, and a set of all tokens to find duplicates.
 
-use super::ranks::{RankList, number_of};
+use super::ranks::{columns, number_of, push_coded};
 use crate::error::{Error, Result, quoted};
 use crate::model::CheckedColumns;
 use crate::model_file::json::Within;
+use crate::vocabulary::Tokens;
 
 /// Reads the tokens, whose ids are ranks, and the largest rank + 1. That rank can belong to an empty token, which no text
 /// produces: Whisper's file has one, written `=`.
 pub fn read(data: &[u8]) -> Result<(CheckedColumns, u32)> {
-    let (mut found, mut n_ranks) = (RankList::default(), 0);
+    let (mut found, mut n_ranks) = (Tokens::default(), 0);
     for (index, line) in data.split(|&byte| byte == b'\n').enumerate() {
         let line = line.trim_ascii();
         if !line.is_empty() {
@@ -17,21 +18,21 @@ pub fn read(data: &[u8]) -> Result<(CheckedColumns, u32)> {
             n_ranks = n_ranks.max(rank + 1);
         }
     }
-    if found.n_tokens() == 0 {
+    if found.ids.is_empty() {
         return Err(Error::Model("contains no tokens; the file is empty".into()));
     }
-    Ok((found.columns(u32::MAX, 0)?, n_ranks))
+    Ok((columns(found, u32::MAX, 0)?, n_ranks))
 }
 
 /// Reads a line into `found`; returns its rank.
-fn read_line(line: &[u8], found: &mut RankList) -> Result<u32> {
+fn read_line(line: &[u8], found: &mut Tokens) -> Result<u32> {
     let Some((coded, rank)) = cut(line) else {
         let line = quoted(&String::from_utf8_lossy(line));
         return Err(Error::Model(format!("{line} must be a token in base64, a space and a rank")));
     };
     let rank = number_of(rank).within(|| "rank".into())?;
     if coded != b"=" {
-        found.push(rank, coded)?;
+        push_coded(found, rank, coded)?;
     }
     Ok(rank)
 }
@@ -60,9 +61,9 @@ mod tests {
         for file in ["YQ== 0\nYg== 1\nYWI= 7\n", "\n YWI=  7\r\nYQ== 0\r\n\r\nYg==\t1"] {
             let (read, n_ranks) = read(file.as_bytes()).unwrap();
             assert_eq!(n_ranks, 8);
-            let columns = read.borrowed(&[]);
-            assert_eq!((columns.ids, columns.bytes), (&[0, 1, 7][..], &b"abab"[..]));
-            assert!(columns.ranks && columns.ends == [1, 2, 4] && columns.merges.is_empty());
+            let Tokens { ids, bytes, ends } = &read.tokens;
+            assert_eq!((&**ids, &**bytes, &**ends), (&[0, 1, 7][..], &b"abab"[..], &[1, 2, 4][..]));
+            assert!(read.ranks && read.merges.is_empty());
         }
     }
 

@@ -13,7 +13,7 @@ use super::unicode_forms::add_forms;
 use super::{character_pieces, pre_tokenizer};
 use crate::error::{Error, Result, quoted};
 use crate::model_file::json::{Json, Within};
-use crate::model_file::{self, DecodeErrors, Model, PatternText, in_file, text_of};
+use crate::model_file::{self, DecodeErrors, Model, in_file, text_of};
 use crate::pretokens::normalizer::{UNKNOWN, UNKNOWN_EACH};
 use crate::vocabulary::characters::CHARACTERS;
 /// The keys of the file. Any but the last two can be its first key.
@@ -97,7 +97,7 @@ impl<'a> File<'a> {
         let ignore_merges = check_model(&settings).within(|| "model".into())?;
         let rules = Rules::read(&around, &settings, &mut vocabulary, ignore_merges)?;
         let (splits_words, drops_all) = (rules.splits_words, rules.drops_all);
-        let Rules { pattern, unknown, mut normalizer, late, is_characters, are_words, word_end, .. } = rules;
+        let Rules { patterns, unknown, mut normalizer, late, is_characters, are_words, word_end, .. } = rules;
         let beside = beside.map(text_of).transpose()?;
         let beside = beside.map(|text| Node::read(&mut Json::new(text, 0))).transpose()?;
         let beside = beside.as_ref().map(Beside::new).transpose()?;
@@ -119,12 +119,10 @@ impl<'a> File<'a> {
             )));
         }
         if !is_characters {
-            for (text, id) in vocabulary.duplicate_foreign_entries() {
-                if added.ids.iter().all(|&(_, other)| other != id) {
-                    added.rules.insert((text.clone(), "ordinary".to_owned()));
-                    added.plain.insert(text.clone());
-                    added.ids.push((text, id));
-                }
+            for (text, id) in vocabulary.duplicate_foreign_entries(&added.ids) {
+                added.rules.insert((text.clone(), "ordinary".to_owned()));
+                added.plain.insert(text.clone());
+                added.ids.push((text, id));
             }
         }
         let columns = match is_characters {
@@ -136,7 +134,7 @@ impl<'a> File<'a> {
             None => columns,
         };
         let columns = columns.within(|| "model".into())?;
-        columns.borrowed(&added.ids).check_specials()?;
+        columns.check_specials(&added.ids)?;
         let (columns, looks_up) =
             if ignore_merges { columns.into_canonical_form()? } else { (columns, false) };
         normalizer.splice(0..0, unknown);
@@ -153,9 +151,8 @@ impl<'a> File<'a> {
             carried.push("\"pre_tokenizer\":{\"split\":true}".to_owned());
         }
         // In the file's library, bytes without a token become other ids: they are not dropped.
-        let replaces_bytes = settings.get("unk_token").is_some()
-            || settings.has("byte_fallback") && settings.bool("byte_fallback")?;
-        if replaces_bytes && !is_characters && !columns.borrowed(&[]).missing_bytes().is_empty() {
+        let replaces_bytes = settings.get("unk_token").is_some() || settings.flag("byte_fallback", false)?;
+        if replaces_bytes && !is_characters && !columns.missing_bytes().is_empty() {
             carried.push("\"model\":{\"replaces_bytes\":true}".to_owned());
         }
         let carried = carried.join(",");
@@ -166,13 +163,7 @@ impl<'a> File<'a> {
             tokenizer_config: (!carried.is_empty()).then(|| format!("{{\"tokenizer.json\":{{{carried}}}}}")),
             normalizer,
             special_rules: added.rules.into_iter().collect(),
-            ..Model::new(
-                columns,
-                looks_up,
-                added.ids,
-                pattern.unwrap_or(PatternText::One(CHARACTERS.into())),
-                errors,
-            )
+            ..Model::new(columns, looks_up, added.ids, patterns, errors)
         })
     }
 }
@@ -180,7 +171,8 @@ impl<'a> File<'a> {
 /// How a file changes and splits text, and which symbols merging starts with.
 #[derive(Default)]
 struct Rules {
-    pattern: Option<PatternText>,
+    /// The patterns that split text.
+    patterns: Vec<String>,
     /// The step for characters without a token.
     unknown: Option<String>,
     /// The steps that run before "normalized" special tokens are found.
@@ -209,8 +201,9 @@ impl Rules {
         let (decoder, splits) = (find(around, "decoder"), find(around, "pre_tokenizer"));
         let normalizer = find(around, "normalizer");
         let is_byte_level = splits.is_some_and(|splits| splits.text.contains("\"ByteLevel\""));
-        let has_fallback = settings.has("byte_fallback") && settings.bool("byte_fallback")?;
-        let mut rules = Rules { word_end: word_end(settings)?, ..Rules::default() };
+        let has_fallback = settings.flag("byte_fallback", false)?;
+        let patterns = vec![CHARACTERS.to_owned()];
+        let mut rules = Rules { word_end: word_end(settings)?, patterns, ..Rules::default() };
         if !is_byte_level && !has_fallback {
             rules.unknown = unknown_step(settings, vocabulary).within(|| "model".into())?;
         }
@@ -221,7 +214,7 @@ impl Rules {
             ));
         }
         let add_forms = |rules: &mut Rules| {
-            normalizer.map_or(Ok(()), |node| add_forms(node, &mut rules.normalizer, rules.are_words, 0))
+            normalizer.map_or(Ok(()), |node| add_forms(node, &mut rules.normalizer, rules.are_words))
         };
         let reads_bytes = decoder.is_some_and(|decoder| decoder.text.contains("\"ByteFallback\""));
         if let Some(text) =
@@ -255,12 +248,13 @@ impl Rules {
                 _ if rules.is_characters => {}
                 _ => {
                     check_decoder(decoder)?;
-                    rules.pattern = Some(PatternText::One(pre_tokenizer::WORD.into()));
+                    rules.patterns = vec![pre_tokenizer::WORD.into()];
                 }
             }
         } else if rules.is_characters {
             let rewriting = character_pieces::rewriting(normalizer, splits)?;
-            rules.drops_all = character_pieces::check_decoder(decoder, rewriting.has_prefix, has_fallback)?;
+            rules.drops_all =
+                character_pieces::check_decoder(decoder, rewriting.prefix.is_some(), has_fallback)?;
             rules.splits_words = rewriting.splits;
             if rewriting.splits {
                 vocabulary.split_at_spaces();
@@ -276,9 +270,9 @@ impl Rules {
             rules.normalizer = rewriting.steps;
         } else {
             check_decoder(decoder)?;
-            let (pattern, has_prefix) =
+            let (patterns, has_prefix) =
                 pre_tokenizer::read(splits).map_err(in_file).within(|| "pre_tokenizer".into())?;
-            rules.pattern = Some(pattern);
+            rules.patterns = patterns;
             add_forms(&mut rules)?;
             rules.late = has_prefix.then(|| "prefix_space".to_owned());
         }
@@ -337,7 +331,7 @@ fn check_type(kind: &str) -> Result<()> {
 fn unknown_step(settings: &Node<'_>, vocabulary: &Vocabulary) -> Result<Option<String>> {
     let Some(node) = settings.get("unk_token") else { return Ok(None) };
     let token = node.as_string("unk_token")?;
-    let is_fused = settings.has("fuse_unk") && settings.bool("fuse_unk")?;
+    let is_fused = settings.flag("fuse_unk", false)?;
     let kind = if is_fused { UNKNOWN } else { UNKNOWN_EACH };
     match vocabulary.id_of(token)? {
         Some(id) => Ok(Some(format!("{kind}{id}"))),
@@ -354,7 +348,7 @@ fn check_model(settings: &Node<'_>) -> Result<bool> {
             return Err(Error::Model(format!("{key} is {}, which pairloom does not support", shown(text))));
         }
     }
-    if settings.has("ignore_merges") { settings.bool("ignore_merges") } else { Ok(false) }
+    settings.flag("ignore_merges", false)
 }
 
 /// Refuses any decoder except a single ByteLevel.

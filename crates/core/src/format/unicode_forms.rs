@@ -7,20 +7,14 @@ use crate::model_file::json::Within;
 const FORMS: [(&str, &str); 5] =
     [("NFC", "nfc"), ("NFD", "nfd"), ("NFKC", "nfkc"), ("NFKD", "nfkd"), ("Lowercase", "lowercase")];
 const MAX_NORMALIZERS: usize = 4;
-const MAX_DEPTH: usize = 8;
 
 /// Adds the Unicode forms of a normalizer, single or in a sequence. Refuses others by name. `drops_spaces`: the text's white
 /// space is dropped later, so a step that only changes white space is ignored.
-pub(super) fn add_forms(
-    node: &Node<'_>,
-    forms: &mut Vec<String>,
-    drops_spaces: bool,
-    depth: usize,
-) -> Result<()> {
+pub(super) fn add_forms(node: &Node<'_>, forms: &mut Vec<String>, drops_spaces: bool) -> Result<()> {
     let kind = node.string("type").within(|| "normalizer".into())?;
-    if kind == "Sequence" && depth < MAX_DEPTH {
+    if kind == "Sequence" {
         let steps = node.list("normalizers").within(|| "normalizer".into())?;
-        return steps.iter().try_for_each(|step| add_forms(step, forms, drops_spaces, depth + 1));
+        return steps.iter().try_for_each(|step| add_forms(step, forms, drops_spaces));
     }
     let pattern = node.get("pattern").and_then(|pattern| pattern.string("Regex").ok());
     if drops_spaces && kind == "Replace" && pattern == Some(r"\s+") && node.string("content")? == " " {

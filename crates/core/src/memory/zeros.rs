@@ -12,11 +12,11 @@ use super::{TryReserve, filled};
 use crate::error::{Error, Result};
 use crate::pages::{self, HUGE_BYTES, Pages};
 
-/// Types whose default value is zeroed memory.
+/// Types of which zeroed memory is a value: the default, if there is one.
 ///
 /// # Safety
-/// Zeroed memory must be the default value, and the type must be aligned to at most 64 bytes.
-pub(crate) unsafe trait Zero: Copy + Default {}
+/// That must hold. The type must be aligned to at most 64 bytes, and must not implement `Drop`.
+pub(crate) unsafe trait Zero: Sized {}
 
 // SAFETY: A zero byte is the number 0, the default.
 unsafe impl Zero for u8 {}
@@ -47,7 +47,10 @@ impl<T: Zero> Default for Zeros<T> {
 
 impl<T: Zero> Zeros<T> {
     /// Allocates `n` zeros, in separate huge pages if they are many. `what` is for the error if memory is short.
-    pub(crate) fn new(n: usize, what: &'static str) -> Result<Self> {
+    pub(crate) fn new(n: usize, what: &'static str) -> Result<Self>
+    where
+        T: Copy + Default,
+    {
         if n.saturating_mul(size_of::<T>()) < HUGE_BYTES {
             Zeros::on_heap(n, what)
         } else {
@@ -56,11 +59,15 @@ impl<T: Zero> Zeros<T> {
     }
 
     /// Allocates `n` zeros with the system allocator. `what` is for the error if memory is short.
-    pub(crate) fn on_heap(n: usize, what: &'static str) -> Result<Self> {
+    pub(crate) fn on_heap(n: usize, what: &'static str) -> Result<Self>
+    where
+        T: Copy + Default,
+    {
         filled(n, T::default(), what).map(Zeros::from_vec)
     }
 
-    /// Allocates `n` zeros in separate pages, which take no memory until they are touched.
+    /// Allocates `n` zeros in separate pages, which take no memory until they are touched. They are huge if there are
+    /// enough zeros.
     pub(crate) fn in_pages(n: usize, what: &'static str) -> Result<Self> {
         let pages = pages::map(n.saturating_mul(size_of::<T>())).map_err(Error::out_of_memory(what))?;
         // SAFETY: The pages were just mapped for this slice alone: they are zero and have room for `n` items from
@@ -143,7 +150,7 @@ impl SharedPages {
     const MIN_BYTES: usize = 1 << 14;
 
     /// Allocates `n` zeros. They share pages only if their size in bytes is a power of two.
-    pub(crate) fn zeros<T: Zero>(&self, n: usize, what: &'static str) -> Result<Zeros<T>> {
+    pub(crate) fn zeros<T: Zero + Copy + Default>(&self, n: usize, what: &'static str) -> Result<Zeros<T>> {
         let n_bytes = n.saturating_mul(size_of::<T>());
         if !(Self::MIN_BYTES..HUGE_BYTES).contains(&n_bytes) || !n_bytes.is_power_of_two() {
             return Zeros::new(n, what);

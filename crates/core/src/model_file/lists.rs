@@ -1,6 +1,8 @@
 //! Writes the long values of a schema 2 file as JSON: lists of numbers, and the bytes of the tokens. Cost: one pass over the
 //! merges and one over the tokens.
 
+use std::io::Write;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -17,26 +19,22 @@ const NUMBER_BYTES: usize = 11;
 
 /// Returns the long values by key.
 pub fn lists(columns: &CheckedColumns) -> Result<Vec<(&'static str, Vec<u8>)>> {
-    let columns = columns.borrowed(&[]);
-    let listed = listed(&columns)?;
-    let start = |at: usize| at.checked_sub(1).map_or(0, |before| columns.ends[before]) as usize;
+    let tokens = &columns.tokens;
+    let listed = listed(columns)?;
     let mut blob = Vec::new();
-    blob.grow(listed.iter().map(|&at| columns.ends[at] as usize - start(at)).sum(), WHAT)?;
-    for &at in &listed {
-        blob.extend_from_slice(&columns.bytes[start(at)..columns.ends[at] as usize]);
-    }
+    listed.iter().try_for_each(|&at| blob.try_extend(tokens.token(at), WHAT))?;
     let mut token_bytes = filled(blob.len().div_ceil(3) * 4 + 2, b'"', WHAT)?;
     let inside = 1..token_bytes.len() - 1;
     STANDARD
         .encode_slice(&blob, &mut token_bytes[inside])
         .map_err(|_| Error::Model("token bytes that do not fit".to_owned()))?;
-    let lengths = listed.iter().map(|&at| columns.ends[at] as usize - start(at));
+    let lengths = listed.iter().map(|&at| tokens.token(at).len() as u64);
     let mut lists = vec![
         ("made_ids", numbers(runs(columns.merges.iter().map(|merge| merge[2])))?),
         ("merges", numbers(columns.merges.iter().flat_map(|merge| [merge[0], merge[1]]).map(u64::from))?),
         ("token_bytes", token_bytes),
-        ("token_ids", numbers(runs(listed.iter().map(|&at| columns.ids[at])))?),
-        ("token_lengths", numbers(lengths.map(|length| length as u64))?),
+        ("token_ids", numbers(runs(listed.iter().map(|&at| tokens.ids[at])))?),
+        ("token_lengths", numbers(lengths)?),
     ];
     if !columns.priorities.is_empty() {
         let priorities = columns.priorities.iter().map(|&priority| u64::from(priority.min(LARGEST_ID)));
@@ -46,10 +44,11 @@ pub fn lists(columns: &CheckedColumns) -> Result<Vec<(&'static str, Vec<u8>)>> {
 }
 
 /// Returns the indices of tokens whose bytes a reader cannot derive from the merges in one pass in rank order.
-fn listed(columns: &Columns<'_>) -> Result<Vec<usize>> {
-    let n_tokens = columns.ids.len();
-    let is_dense = columns.ids.last().is_none_or(|&last| last as usize + 1 == n_tokens);
-    let index = |id: u32| if is_dense { id as usize } else { columns.ids.partition_point(|&each| each < id) };
+fn listed(columns: &Columns) -> Result<Vec<usize>> {
+    let ids = &columns.tokens.ids;
+    let n_tokens = ids.len();
+    let is_dense = ids.last().is_none_or(|&last| last as usize + 1 == n_tokens);
+    let index = |id: u32| if is_dense { id as usize } else { ids.partition_point(|&each| each < id) };
     // For each token, the first row that makes it; `usize::MAX` if none does.
     let mut first = filled(n_tokens, usize::MAX, WHAT)?;
     for (row, merge) in columns.merges.iter().enumerate() {
@@ -57,10 +56,8 @@ fn listed(columns: &Columns<'_>) -> Result<Vec<usize>> {
         *made = row.min(*made);
     }
     let mut is_listed = filled(n_tokens, false, WHAT)?;
-    let mut start = 0;
-    for (at, &end) in columns.ends.iter().enumerate() {
-        is_listed[at] = first[at] == usize::MAX || (end - start) as usize > MAX_DERIVED_BYTES;
-        start = end;
+    for (at, (_, token)) in columns.tokens.iter().enumerate() {
+        is_listed[at] = first[at] == usize::MAX || token.len() > MAX_DERIVED_BYTES;
     }
     // A reader cannot derive a token if the row that makes it, or a later one, is the first to make one of its parts.
     for (row, &[left, right, merged]) in columns.merges.iter().enumerate() {
@@ -97,14 +94,8 @@ fn numbers(values: impl Iterator<Item = u64> + Clone) -> Result<Vec<u8>> {
         if text.len() > 1 {
             text.push(b',');
         }
-        let at = text.len();
-        let mut rest = value;
-        while rest >= 10 {
-            text.push(b'0' + (rest % 10) as u8);
-            rest /= 10;
-        }
-        text.push(b'0' + rest as u8);
-        text[at..].reverse();
+        // Room is reserved, and writing to a vector does not fail.
+        let _ = write!(text, "{value}");
     }
     text.push(b']');
     Ok(text)

@@ -1,6 +1,6 @@
 //! Reads pairloom's own model file into validated columns.
 //!
-//! docs/formats.md specifies schemas 1 and 2. The returned [`Model`] satisfies the invariants of [`Columns::check`]. Whatever
+//! docs/formats.md specifies schemas 1 and 2. The returned [`Model`] satisfies the invariants of [`CheckedColumns`]. Whatever
 //! can be checked while reading is checked here, so that errors name the location in the file. Cost: two passes, of which the
 //! first finds the keys; memory linear in the file. Never recurses and never panics, whatever the bytes.
 
@@ -16,9 +16,9 @@ use std::borrow::Cow;
 
 use hashbrown::HashMap;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::memory::TryReserve;
-use crate::model::{CheckedColumns, Columns};
+use crate::model::CheckedColumns;
 use crate::vocabulary::MAX_IDS;
 use json::{Json, Within};
 
@@ -27,15 +27,6 @@ pub use crate::decoder::DecodeErrors;
 
 /// The largest id of a token.
 pub const LARGEST_ID: u32 = MAX_IDS as u32 - 1;
-
-/// One pattern, or several that are applied in sequence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PatternText {
-    /// A regular expression.
-    One(String),
-    /// At least one; each splits the pretokens of the previous one.
-    Several(Vec<String>),
-}
 
 /// Everything that defines a tokenizer.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,8 +39,8 @@ pub struct Model {
     pub special_tokens: Vec<(String, u32)>,
     /// The special tokens that HuggingFace's decoder does not skip, ascending.
     pub plain_specials: Vec<String>,
-    /// How text is split into pretokens.
-    pub pattern: PatternText,
+    /// The regular expressions that split text into pretokens: at least one; each splits the pretokens of the previous one.
+    pub patterns: Vec<String>,
     /// How invalid bytes are decoded.
     pub decode_errors: DecodeErrors,
     /// The post_processor of a tokenizer.json, as JSON text that is not parsed here.
@@ -65,12 +56,12 @@ pub struct Model {
 }
 
 impl Model {
-    /// Makes a model of tokens, special tokens and a pattern; everything else is empty.
+    /// Makes a model of tokens, special tokens and patterns; everything else is empty.
     pub fn new(
         columns: CheckedColumns,
         ignore_merges: bool,
         special_tokens: Vec<(String, u32)>,
-        pattern: PatternText,
+        patterns: Vec<String>,
         decode_errors: DecodeErrors,
     ) -> Self {
         Model {
@@ -78,7 +69,7 @@ impl Model {
             ignore_merges,
             special_tokens,
             plain_specials: Vec::new(),
-            pattern,
+            patterns,
             decode_errors,
             post_processor: None,
             tokenizer_config: None,
@@ -143,7 +134,7 @@ fn find_keys(text: &str) -> Result<Spans<'_>> {
             return Err(Error::Model(format!("more keys than a tokenizer file has; {HINT}")));
         }
         if keys.contains_key(&key) {
-            return Err(Error::Model(format!("key {:?} appears twice; keep one of them", shown(&key))));
+            return Err(Error::Model(format!("key {} appears twice; keep one of them", quoted(&key))));
         }
         keys.insert(key, (at, json.offset()));
         Ok(())
@@ -170,8 +161,8 @@ impl<'a> File<'a> {
         match extra {
             None => Ok(()),
             Some(key) => Err(Error::Model(format!(
-                "key {:?} is not a key of schema {}; remove it",
-                shown(key),
+                "key {} is not a key of schema {}; remove it",
+                quoted(key),
                 self.version
             ))),
         }
@@ -199,11 +190,6 @@ fn missing(key: &str) -> Error {
     Error::MissingKey(format!("key '{key}' is missing; save the tokenizer again"))
 }
 
-/// Shortens a text for a message.
-fn shown(text: &str) -> String {
-    text.chars().take(60).collect()
-}
-
 /// Reads an id.
 #[inline(always)]
 pub(crate) fn read_id(json: &mut Json<'_>) -> Result<u32> {
@@ -218,66 +204,10 @@ pub(crate) fn read_id(json: &mut Json<'_>) -> Result<u32> {
 fn read_specials(json: &mut Json<'_>) -> Result<Vec<(String, u32)>> {
     let mut specials: Vec<(String, u32)> = Vec::new();
     json.object(|json, text| {
-        let id = read_id(json).within(|| format!("{:?}", shown(&text)))?;
+        let id = read_id(json).within(|| quoted(&text))?;
         specials.try_push((text.into_owned(), id), "special tokens")
     })?;
     Ok(specials)
-}
-
-/// Tokens in the order of the file: ids, and the spans of their bytes in `blob`.
-#[derive(Default)]
-struct Tokens {
-    blob: Vec<u8>,
-    ids: Vec<u32>,
-    spans: Vec<(usize, usize)>,
-}
-
-impl Tokens {
-    /// Returns the bytes of the token at `index`.
-    fn bytes(&self, index: usize) -> &[u8] {
-        self.spans.get(index).and_then(|&(start, end)| self.blob.get(start..end)).unwrap_or_default()
-    }
-
-    /// Removes the tokens from index `n` on.
-    fn truncate(&mut self, n: usize) {
-        self.ids.truncate(n);
-        self.spans.truncate(n);
-    }
-
-    /// Makes columns of the tokens in the order of the indices `order`, and of the merges; fails if [`Columns::check`] would.
-    /// Merges are checked only if `checks_merges`, since usually their tokens were derived from them.
-    fn into_columns(
-        self,
-        order: impl ExactSizeIterator<Item = usize>,
-        merges: Vec<[u32; 3]>,
-        ranks: bool,
-        specials: &[(String, u32)],
-        checks_merges: bool,
-    ) -> Result<CheckedColumns> {
-        let mut ids = Vec::with_reserved(order.len(), "token ids")?;
-        let mut ends = Vec::with_reserved(order.len(), "token ends")?;
-        let mut bytes = Vec::with_reserved(self.blob.len(), "token bytes")?;
-        for index in order {
-            ids.push(self.ids.get(index).copied().unwrap_or_default());
-            bytes.extend_from_slice(self.bytes(index));
-            ends.push(bytes.len() as u64);
-        }
-        let columns = Columns {
-            ids: &ids,
-            bytes: &bytes,
-            ends: &ends,
-            merges: &merges,
-            ranks,
-            priorities: &[],
-            specials,
-        };
-        columns.check_tokens().map_err(in_file)?;
-        if checks_merges {
-            columns.check_merges().map_err(in_file)?;
-        }
-        columns.check_specials().map_err(in_file)?;
-        Ok(CheckedColumns::checked(ids, bytes, ends, merges, ranks))
-    }
 }
 
 /// Turns the error of a check of columns into one about the file that the columns come from.

@@ -3,11 +3,13 @@
 //! `vocab` also lists the special token.
 
 use crate::error::{Error, Result};
-use crate::memory::TryReserve;
+use crate::memory::{TryReserve, filled};
+use crate::model::Columns;
 use crate::pretokens::gpt2_pattern;
+use crate::vocabulary::Tokens;
 
 use super::json::{Json, Within};
-use super::{DecodeErrors, File, Model, PatternText, Tokens, read_id, read_specials, shown};
+use super::{DecodeErrors, File, Model, in_file, read_id, read_specials};
 
 const KEYS: [&str; 6] =
     ["mergeable_vocab_size", "merges", "pretokenizer_pattern", "schema_version", "special_tokens", "vocab"];
@@ -34,21 +36,21 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
     let special_tokens = file.value("special_tokens", read_specials)?;
     let mut tokens = file.value("vocab", |json| read_vocab(json, n))?;
     for byte in 0..=255u8 {
-        if tokens.bytes(usize::from(byte)) != [byte] {
+        if tokens.token(usize::from(byte)) != [byte] {
             return Err(Error::Model(format!(
                 "vocab['{byte}'] must be [{byte}]: ids 0 to 255 are the bytes"
             )));
         }
     }
     for (rank, &[left, right, merged_id]) in merges.iter().enumerate() {
-        let (left, right) = (tokens.bytes(left as usize), tokens.bytes(right as usize));
-        if tokens.bytes(merged_id as usize).strip_prefix(left) != Some(right) {
+        let (left, right) = (tokens.token(left as usize), tokens.token(right as usize));
+        if tokens.token(merged_id as usize).strip_prefix(left) != Some(right) {
             return Err(Error::Model(format!(
                 "vocab['{merged_id}'] is not the bytes of merges[{rank}]; one of them is damaged"
             )));
         }
     }
-    if tokens.bytes(n) != SPECIAL.as_bytes() {
+    if tokens.token(n) != SPECIAL.as_bytes() {
         return Err(Error::Model(format!(
             "vocab['{n}'] is not the bytes of the special token {SPECIAL:?}; save the tokenizer again"
         )));
@@ -59,10 +61,11 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
         _ => return Err(Error::Model(format!("special_tokens must be exactly {{\"{SPECIAL}\": {n}}}"))),
     }
     // Merges need no check: a repeated pair would make two tokens with the same bytes, but tokens are distinct.
-    let columns = tokens.into_columns(0..n, merges, false, &special_tokens, false)?;
-    let pattern = PatternText::One(pattern);
+    let columns = Columns { tokens, merges, ..Columns::default() };
+    columns.check_tokens().map_err(in_file)?;
+    let columns = columns.assume_checked();
     let training = Some(r#"{"profile":"bpetite"}"#.into());
-    Ok(Model { training, ..Model::new(columns, false, special_tokens, pattern, DecodeErrors::Strict) })
+    Ok(Model { training, ..Model::new(columns, false, special_tokens, vec![pattern], DecodeErrors::Strict) })
 }
 
 /// Reads `[[left, right], ...]` into rows of left, right and merged id.
@@ -97,39 +100,34 @@ fn read_merges(json: &mut Json<'_>) -> Result<Vec<[u32; 3]>> {
 /// Reads `{"id": [byte, ...], ...}` into tokens whose index is their id. The ids must be exactly 0..=n, where n is the special
 /// token's id.
 fn read_vocab(json: &mut Json<'_>, n: usize) -> Result<Tokens> {
-    const ABSENT: (usize, usize) = (0, 0);
-    let n_entries = n + 1;
     let mut tokens = Tokens::default();
-    tokens.spans.try_resize(n_entries, ABSENT, "vocabulary")?;
+    let mut is_listed = filled(n + 1, false, "vocabulary")?;
     json.object(|json, key| {
-        let location = || format!("['{}']", shown(&key));
-        let Some(span) = decimal(&key).and_then(|id| tokens.spans.get_mut(id)) else {
+        let location = || format!("['{}']", key.chars().take(60).collect::<String>());
+        let Some((id, is_twice)) = decimal(&key).and_then(|id| Some((id, is_listed.get_mut(id)?))) else {
             return Err(Error::Model(format!("{} is not an id; ids are 0 to {n}", location())));
         };
-        if *span != ABSENT {
+        if std::mem::replace(is_twice, true) {
             return Err(Error::Model(format!("{} appears twice; keep one of them", location())));
         }
-        let start = tokens.blob.len();
+        let start = tokens.bytes.len();
         json.list(|json, _| {
             let value = json.integer()?;
             match u8::try_from(value) {
-                Ok(byte) => tokens.blob.try_push(byte, "vocabulary"),
+                Ok(byte) => tokens.bytes.try_push(byte, "vocabulary"),
                 Err(_) => Err(Error::Model(format!("{value} is not a byte; bytes are 0 to 255"))),
             }
         })
         .within(location)?;
-        if tokens.blob.len() == start {
+        if tokens.bytes.len() == start {
             return Err(Error::Model(format!("{} is empty; a token needs at least one byte", location())));
         }
-        *span = (start, tokens.blob.len());
-        Ok(())
+        tokens.end(id as u32)
     })?;
-    if let Some(id) = tokens.spans.iter().position(|span| *span == ABSENT) {
+    if let Some(id) = is_listed.iter().position(|&is_listed| !is_listed) {
         return Err(Error::Model(format!("['{id}'] is missing; ids must run from 0 to {n} without a gap")));
     }
-    tokens.ids = Vec::with_reserved(n_entries, "vocabulary")?;
-    tokens.ids.extend((0..n_entries).map(|id| id as u32));
-    Ok(tokens)
+    tokens.sorted()
 }
 
 /// Parses a key as a decimal number: digits only, without leading zeros.

@@ -2,16 +2,14 @@
 
 use hashbrown::HashSet;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::memory::TryReserve;
+use crate::model::Columns;
 use crate::pretokens::UNICODE_VERSION;
-use crate::vocabulary::ById;
+use crate::vocabulary::{ById, Tokens};
 
 use super::json::{Json, Within};
-use super::{
-    DecodeErrors, File, LARGEST_ID, Model, PatternText, Tokens, base64, in_file, read_id, read_specials,
-    shown,
-};
+use super::{DecodeErrors, File, LARGEST_ID, Model, base64, in_file, read_id, read_specials};
 
 const KEYS: [&str; 13] = [
     "decode_errors",
@@ -42,7 +40,7 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
     let merged_runs = file.value("made_ids", numbers)?;
     let flat = file.value("merges", numbers)?;
     let normalizer = file.optional("normalizer", texts)?.unwrap_or_default();
-    let pattern = file.value("pattern", read_pattern)?;
+    let patterns = file.value("pattern", read_patterns)?;
     let plain_specials = file.value("plain_specials", texts)?;
     let post_processor = file.optional("post_processor", |json| Ok(json.string()?.into_owned()))?;
     let priorities = file.optional("priorities", numbers)?;
@@ -59,9 +57,9 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
     let unicode_version = file.value("unicode_version", |json| json.string())?;
     if unicode_version != UNICODE_VERSION {
         return Err(Error::Model(format!(
-            "unicode_version is {:?}; this pairloom splits text by {UNICODE_VERSION}, so ids could differ: use the version of \
+            "unicode_version is {}; this pairloom splits text by {UNICODE_VERSION}, so ids could differ: use the version of \
              pairloom that saved the file",
-            shown(&unicode_version)
+            quoted(&unicode_version)
         )));
     }
     let mut tokens = listed(blob, &token_runs, &lengths)?;
@@ -82,12 +80,15 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
     derive(&mut tokens, &flat, &merged_ids)?;
     check_plain(&plain_specials, &special_tokens)?;
     let merges = rows(&flat, &merged_ids)?;
-    let mut order: Vec<usize> = Vec::with_reserved(tokens.ids.len(), "token order")?;
-    order.extend(0..tokens.ids.len());
-    order.sort_unstable_by_key(|&token| tokens.ids.get(token).copied());
     // If every merge made a new token, its bytes are right, and no pair is repeated: it would have made an equal token.
     let checks_merges = tokens.ids.len() - n_listed < merged_ids.len();
-    let columns = tokens.into_columns(order.into_iter(), merges, ranks, &special_tokens, checks_merges)?;
+    let columns = Columns { tokens: tokens.sorted()?, merges, ranks, ..Columns::default() };
+    columns.check_tokens().map_err(in_file)?;
+    if checks_merges {
+        columns.check_merges().map_err(in_file)?;
+    }
+    let columns = columns.assume_checked();
+    columns.check_specials(&special_tokens).map_err(in_file)?;
     let columns = match priorities {
         Some(priorities) => columns.with_priorities(priorities).map_err(in_file)?,
         None => columns,
@@ -97,7 +98,7 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
         ignore_merges,
         special_tokens,
         plain_specials,
-        pattern,
+        patterns,
         decode_errors,
         post_processor,
         tokenizer_config,
@@ -113,20 +114,20 @@ fn choice<T: Copy>(json: &mut Json<'_>, choices: &[(&str, T)]) -> Result<T> {
     let found = choices.iter().find(|(known, _)| *known == word);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<&str> = choices.iter().map(|(known, _)| *known).collect();
-        Error::Model(format!("must be one of {}, not {:?}", known.join(", "), shown(&word)))
+        Error::Model(format!("must be one of {}, not {}", known.join(", "), quoted(&word)))
     })
 }
 
 /// Reads a string, or a list of at least one string.
-fn read_pattern(json: &mut Json<'_>) -> Result<PatternText> {
+fn read_patterns(json: &mut Json<'_>) -> Result<Vec<String>> {
     if json.peek() != Some(b'[') {
-        return Ok(PatternText::One(json.string()?.into_owned()));
+        return Ok(vec![json.string()?.into_owned()]);
     }
     let texts = texts(json)?;
     if texts.is_empty() {
         return Err(Error::Model("the list is empty; add at least one pattern".into()));
     }
-    Ok(PatternText::Several(texts))
+    Ok(texts)
 }
 
 /// Reads a list of strings.
@@ -153,15 +154,15 @@ fn check_plain(plain: &[String], specials: &[(String, u32)]) -> Result<()> {
     let known: HashSet<&str> = specials.iter().map(|(text, _)| text.as_str()).collect();
     if let Some(text) = plain.iter().find(|text| !known.contains(text.as_str())) {
         return Err(Error::Model(format!(
-            "plain_specials contains {:?}, which is not a special token",
-            shown(text)
+            "plain_specials contains {}, which is not a special token",
+            quoted(text)
         )));
     }
     match plain.windows(2).find(|pair| pair[0] >= pair[1]) {
         None => Ok(()),
         Some(pair) => Err(Error::Model(format!(
-            "plain_specials must be sorted, but {:?} is out of order",
-            shown(&pair[1])
+            "plain_specials must be sorted, but {} is out of order",
+            quoted(&pair[1])
         ))),
     }
 }
@@ -201,30 +202,29 @@ fn expand(runs: &[u32], n: usize) -> Result<Vec<u32>> {
 
 /// Returns the tokens whose bytes the file lists; their ids must ascend.
 fn listed(blob: Vec<u8>, runs: &[u32], lengths: &[u32]) -> Result<Tokens> {
-    let mut spans = Vec::with_reserved(lengths.len(), "token lengths")?;
-    let mut start = 0;
+    let mut ends = Vec::with_reserved(lengths.len(), "token lengths")?;
+    let mut end = 0;
     for (index, &length) in lengths.iter().enumerate() {
-        let n_left = blob.len() - start;
-        let length = length as usize;
-        if length == 0 || length > n_left {
+        let n_left = blob.len() - end;
+        if length == 0 || length as usize > n_left {
             return Err(Error::Model(format!(
                 "token_lengths[{index}] is {length}, but only {n_left} bytes are left"
             )));
         }
-        spans.push((start, start + length));
-        start += length;
+        end += length as usize;
+        ends.push(end as u64);
     }
-    if start != blob.len() {
+    if end != blob.len() {
         return Err(Error::Model(format!(
-            "token_bytes has {} bytes, but token_lengths add up to {start}",
+            "token_bytes has {} bytes, but token_lengths add up to {end}",
             blob.len()
         )));
     }
-    let ids = expand(runs, spans.len()).within(|| "token_ids".into())?;
+    let ids = expand(runs, ends.len()).within(|| "token_ids".into())?;
     if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
         return Err(Error::Model(format!("token_ids has {} after {}; ids must ascend", pair[1], pair[0])));
     }
-    Ok(Tokens { blob, ids, spans })
+    Ok(Tokens { ids, bytes: blob, ends })
 }
 
 /// Adds the tokens that merges make. Skips a merge whose result is known already; its parts can come later.
@@ -244,21 +244,14 @@ fn derive(tokens: &mut Tokens, flat: &[u32], merged_ids: &[u32]) -> Result<()> {
                 "merge {rank} uses id {part}, which is neither in token_ids nor made by an earlier merge"
             )));
         };
-        let length = tokens.bytes(first).len() + tokens.bytes(second).len();
+        let length = tokens.token(first).len() + tokens.token(second).len();
         if length > MAX_DERIVED_BYTES {
             return Err(Error::Model(format!(
                 "merge {rank} makes a token of {length} bytes; tokens above {MAX_DERIVED_BYTES} bytes must be listed"
             )));
         }
-        let start = tokens.blob.len();
-        tokens.blob.grow(length, "token bytes")?;
-        for part in [first, second] {
-            let (from, to) = tokens.spans.get(part).copied().unwrap_or_default();
-            tokens.blob.extend_from_within(from..to);
-        }
         index.set(id, tokens.ids.len())?;
-        tokens.ids.try_push(id, "token ids")?;
-        tokens.spans.try_push((start, start + length), "token spans")?;
+        tokens.push_joined(id, [first, second])?;
     }
     Ok(())
 }

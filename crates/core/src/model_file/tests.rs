@@ -33,11 +33,11 @@ fn message(text: &str) -> String {
 #[test]
 fn read_of_schema_1_returns_columns() {
     let model = read(schema1(&[(97, 98), (32, 256)]).as_bytes()).unwrap();
-    let columns = model.columns.borrowed(&[]);
-    assert_eq!(columns.ids, (0..258).collect::<Vec<u32>>());
+    let columns = &model.columns;
+    assert_eq!(columns.tokens.ids, (0..258).collect::<Vec<u32>>());
     assert_eq!(columns.merges, [[97, 98, 256], [32, 256, 257]]);
-    assert_eq!(&columns.bytes[256..], b"ab ab");
-    assert_eq!(columns.ends[255..], [256, 258, 261]);
+    assert_eq!(&columns.tokens.bytes[256..], b"ab ab");
+    assert_eq!(columns.tokens.ends[255..], [256, 258, 261]);
     assert_eq!(model.special_tokens, [("<|endoftext|>".to_string(), 258)]);
 }
 
@@ -66,11 +66,11 @@ fn read_of_schema_2_keeps_the_tokenizer_config_text() {
 #[test]
 fn read_of_schema_2_returns_columns() {
     let model = read(SCHEMA2.as_bytes()).unwrap();
-    let columns = model.columns.borrowed(&[]);
-    assert_eq!((columns.ids, columns.bytes), (&[1, 2, 10][..], &b"abab"[..]));
-    assert_eq!((columns.merges, columns.ranks), (&[[1, 2, 10]][..], false));
+    let columns = &model.columns;
+    assert_eq!((&*columns.tokens.ids, &*columns.tokens.bytes), (&[1, 2, 10][..], &b"abab"[..]));
+    assert_eq!((&*columns.merges, columns.ranks), (&[[1, 2, 10]][..], false));
     assert_eq!(model.special_tokens, [("é😀".to_string(), 99)]);
-    assert_eq!(model.pattern, PatternText::Several(vec!["\\S".into(), "\\s".into()]));
+    assert_eq!(model.patterns, ["\\S", "\\s"]);
     assert!(model.ignore_merges);
 }
 

@@ -33,21 +33,19 @@ pub trait Text: Sync {
     /// Errors: [`Error::NotCharacters`](crate::Error::NotCharacters); [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     fn utf8<'a>(&'a self, buffer: &'a mut String) -> Result<&'a str>;
 
-    /// Returns the size in bytes, exact within a small factor.
-    fn n_bytes(&self) -> usize;
-
     /// Returns the bytes from which [`utf8`](Self::utf8) makes the text, as they are in memory.
     fn stored(&self) -> &[u8];
+
+    /// Returns the size in bytes, exact within a small factor.
+    fn n_bytes(&self) -> usize {
+        self.stored().len()
+    }
 }
 
 impl Text for &str {
     #[inline]
     fn utf8<'a>(&'a self, _buffer: &'a mut String) -> Result<&'a str> {
         Ok(self)
-    }
-
-    fn n_bytes(&self) -> usize {
-        self.len()
     }
 
     fn stored(&self) -> &[u8] {
@@ -103,15 +101,6 @@ impl Text for Characters<'_> {
             Characters::Ucs4(units) => to_utf8(units, buffer)?,
         }
         Ok(buffer)
-    }
-
-    fn n_bytes(&self) -> usize {
-        match *self {
-            Characters::Utf8(text) => text.len(),
-            Characters::Latin1(units) => units.len(),
-            Characters::Ucs2(units) => units.len() * 2,
-            Characters::Ucs4(units) => units.len() * 4,
-        }
     }
 
     fn stored(&self) -> &[u8] {

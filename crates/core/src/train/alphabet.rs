@@ -48,27 +48,15 @@ fn for_each_unit(pretoken: &[u8], are_bytes: bool, mut visit: impl FnMut(u32, us
     Ok(())
 }
 
-fn for_each_pretoken<'a>(
-    pretokens: WeightedPretokens<'a>,
-    mut visit: impl FnMut(&'a [u8], u64) -> Result<()>,
-) -> Result<()> {
-    let mut start = 0;
-    for (&end, &count) in pretokens.ends.iter().zip(pretokens.counts) {
-        visit(&pretokens.bytes[start..end as usize], count)?;
-        start = end as usize;
-    }
-    Ok(())
-}
-
 /// Counts how often each unit occurs at each place; sorted by unit.
 pub fn count_units(pretokens: WeightedPretokens<'_>, are_bytes: bool) -> Result<Vec<ByPlace<u64>>> {
     let mut found: HashMap<u32, [u64; 4]> = HashMap::new();
-    for_each_pretoken(pretokens, |pretoken, count| {
+    for (pretoken, count) in pretokens.iter() {
         for_each_unit(pretoken, are_bytes, |unit, place| {
             let n = &mut found.entry(unit).or_default()[place];
             *n = n.saturating_add(count);
-        })
-    })?;
+        })?;
+    }
     let mut found: Vec<_> = found.into_iter().collect();
     found.sort_unstable();
     Ok(found)
@@ -91,7 +79,7 @@ pub fn train_alphabet(
     }
     let mut symbols = Vec::with_reserved(pretokens.bytes.len(), WHAT)?;
     let mut ends = Vec::with_reserved(pretokens.ends.len(), WHAT)?;
-    for_each_pretoken(pretokens, |pretoken, _| {
+    for (pretoken, _) in pretokens.iter() {
         for_each_unit(pretoken, alphabet.are_bytes, |unit, place| {
             let symbol = symbols_of.get(&unit).map_or(LEFT_OUT, |by_place| by_place[place]);
             if symbol != LEFT_OUT {
@@ -99,8 +87,7 @@ pub fn train_alphabet(
             }
         })?;
         ends.push(symbols.len() as u64);
-        Ok(())
-    })?;
+    }
     // Each symbol counts as one unit, so any text of one byte will do.
     let base = vec![&b"?"[..]; alphabet.n_symbols.saturating_sub(SEPARATOR)];
     let input = Input {

@@ -37,7 +37,7 @@
 
 use std::ops::Range;
 
-use super::atomic_array::AtomicCell;
+use super::atomic_cell::AtomicCell;
 use super::symbol_array::{SEPARATOR, SymbolArray};
 use crate::error::Result;
 use crate::memory::TryReserve;

@@ -1,7 +1,7 @@
 //! Counts and lists the pairs of single bytes in one thread's part of the symbol array, before the first merge.
 
 use super::apply_merge::{N_BYTE_SYMBOLS, ThreadState};
-use super::atomic_array::AtomicCell;
+use super::atomic_cell::AtomicCell;
 use super::symbol_array::SymbolArray;
 use crate::error::Result;
 

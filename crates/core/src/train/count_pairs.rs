@@ -5,7 +5,7 @@
 //! table, which leaves out pairs with a symbol that is itself too rare.
 
 use super::apply_merge::{MergeStep, N_BYTE_SYMBOLS};
-use super::atomic_array::AtomicCell;
+use super::atomic_cell::AtomicCell;
 use super::pair_index::{PairIndex, assign_offsets};
 use super::pair_table::{PairTable, key_of, pair_of};
 use super::symbol_array::{SEPARATOR, SymbolArray};

@@ -64,13 +64,13 @@ impl<'a> Base<'a> {
 
     /// Returns the ids of the two parts of each learned merge. The merges themselves get consecutive ids, starting just
     /// above the vocabulary's.
-    pub fn id_pairs(&self, learned: &[Merge]) -> Result<Vec<[u32; 2]>> {
+    pub fn id_pairs(&self, learned: &[Merge]) -> Result<Vec<Merge>> {
         let id = |symbol: u32| match self.id_of_symbol.get(symbol as usize) {
             Some(&id) => id,
             None => (self.symbol_of_id.len() + symbol as usize - self.id_of_symbol.len()) as u32,
         };
         let mut pairs = Vec::with_reserved(learned.len(), "merges")?;
-        pairs.extend(learned.iter().map(|&(left, right)| [id(left), id(right)]));
+        pairs.extend(learned.iter().map(|merge| merge.map(id)));
         Ok(pairs)
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
 
-use super::options::{MergeOptions, Shortage, Trained, WeightedPretokens};
+use super::options::{Merge, MergeOptions, Shortage, Trained, WeightedPretokens};
 use super::progress::ProgressReporter;
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
@@ -24,8 +24,6 @@ const WHAT: &str = "learning merges";
 
 /// Marks a missing symbol or position.
 const NONE: u32 = u32::MAX;
-
-type Pair = (u32, u32);
 
 /// The occurrences of a pair.
 #[derive(Default)]
@@ -77,9 +75,9 @@ impl Symbols {
     }
 
     /// Returns the pair that starts at a position, if there is one.
-    fn pair_at(&self, at: u32) -> Option<Pair> {
+    fn pair_at(&self, at: u32) -> Option<Merge> {
         let (left, next) = (self.symbols[at as usize], self.next[at as usize]);
-        (left != NONE && next != NONE).then(|| (left, self.symbols[next as usize]))
+        (left != NONE && next != NONE).then(|| [left, self.symbols[next as usize]])
     }
 }
 
@@ -93,13 +91,13 @@ pub fn train_first_seen(
     let mut progress = ProgressReporter::start(options, monitor)?;
     let mut symbols = Symbols::new(pretokens)?;
     let weight_of = |symbols: &Symbols, at: u32| pretokens.counts[symbols.pretoken[at as usize] as usize];
-    let mut pairs: HashMap<Pair, Occurrences> = HashMap::new();
+    let mut pairs: HashMap<Merge, Occurrences> = HashMap::new();
     for at in 0..symbols.symbols.len() as u32 {
         if let Some(pair) = symbols.pair_at(at) {
             add_occurrence(&mut pairs, pair, at, weight_of(&symbols, at))?;
         }
     }
-    let is_long = |symbols: &Symbols, (left, right): Pair| {
+    let is_long = |symbols: &Symbols, [left, right]: Merge| {
         let n_bytes = symbols.n_bytes[left as usize] + symbols.n_bytes[right as usize];
         options.max_token_bytes.is_some_and(|limit| n_bytes > limit)
     };
@@ -134,7 +132,7 @@ pub fn train_first_seen(
         let merged = 256 + progress.merges.len() as u32;
         let occurrences = pairs.remove(&pair).unwrap_or_default();
         progress.merges.try_push(pair, WHAT)?;
-        let n_bytes = symbols.n_bytes[pair.0 as usize] + symbols.n_bytes[pair.1 as usize];
+        let n_bytes = pair.map(|symbol| symbols.n_bytes[symbol as usize]).iter().sum();
         symbols.n_bytes.try_push(n_bytes, WHAT)?;
         let mut new_pairs = Vec::new();
         for &at in &occurrences.positions[occurrences.first..] {
@@ -149,16 +147,16 @@ pub fn train_first_seen(
             symbols.next[at as usize] = after;
             if before != NONE {
                 let left = symbols.symbols[before as usize];
-                remove_occurrence(&mut pairs, (left, pair.0), weight);
-                add_occurrence(&mut pairs, (left, merged), before, weight)?;
-                new_pairs.try_push((left, merged), WHAT)?;
+                remove_occurrence(&mut pairs, [left, pair[0]], weight);
+                add_occurrence(&mut pairs, [left, merged], before, weight)?;
+                new_pairs.try_push([left, merged], WHAT)?;
             }
             if after != NONE {
                 symbols.previous[after as usize] = at;
                 let following = symbols.symbols[after as usize];
-                remove_occurrence(&mut pairs, (pair.1, following), weight);
-                add_occurrence(&mut pairs, (merged, following), at, weight)?;
-                new_pairs.try_push((merged, following), WHAT)?;
+                remove_occurrence(&mut pairs, [pair[1], following], weight);
+                add_occurrence(&mut pairs, [merged, following], at, weight)?;
+                new_pairs.try_push([merged, following], WHAT)?;
             }
             progress.tick()?;
         }
@@ -186,7 +184,7 @@ pub fn train_first_seen(
 }
 
 /// Adds an occurrence of a pair; it must come after all its earlier ones.
-fn add_occurrence(pairs: &mut HashMap<Pair, Occurrences>, pair: Pair, at: u32, weight: u64) -> Result<()> {
+fn add_occurrence(pairs: &mut HashMap<Merge, Occurrences>, pair: Merge, at: u32, weight: u64) -> Result<()> {
     pairs.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
     let found = pairs.entry(pair).or_default();
     found.count += weight;
@@ -194,7 +192,7 @@ fn add_occurrence(pairs: &mut HashMap<Pair, Occurrences>, pair: Pair, at: u32, w
 }
 
 /// Removes an occurrence of a pair. Does nothing for the pair that is being merged, which is no longer in the table.
-fn remove_occurrence(pairs: &mut HashMap<Pair, Occurrences>, pair: Pair, weight: u64) {
+fn remove_occurrence(pairs: &mut HashMap<Merge, Occurrences>, pair: Merge, weight: u64) {
     if let Some(found) = pairs.get_mut(&pair) {
         found.count -= weight;
     }

@@ -5,7 +5,7 @@
 
 mod alphabet;
 mod apply_merge;
-mod atomic_array;
+mod atomic_cell;
 mod byte_pairs;
 mod count_pairs;
 mod extend;
@@ -27,7 +27,7 @@ mod workers;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use std::thread;
 
-use atomic_array::AtomicCell;
+use atomic_cell::AtomicCell;
 use options::Tuning;
 use progress::ProgressReporter;
 use symbol_array::{Layout, SEPARATOR, SymbolArray, arena_len};

@@ -17,49 +17,41 @@ pub fn train(
 ) -> Result<Vec<Merge>> {
     let total = options.n_merges as u64;
     monitor.report(Stage::Merge, 0, total)?;
-    let mut words: Vec<(Vec<u32>, u64)> = Vec::with_capacity(pretokens.counts.len());
-    let mut start = 0;
-    for (&end, &count) in pretokens.ends.iter().zip(pretokens.counts) {
-        let end = end as usize;
-        words.push((pretokens.bytes[start..end].iter().map(|&b| u32::from(b)).collect(), count));
-        start = end;
-    }
+    let symbols = |pretoken: &[u8]| pretoken.iter().map(|&b| u32::from(b)).collect();
+    let mut words: Vec<(Vec<u32>, u64)> =
+        pretokens.iter().map(|(pretoken, count)| (symbols(pretoken), count)).collect();
     let mut tokens: Vec<Vec<u8>> = (0..=255u8).map(|b| vec![b]).collect();
     let mut merges = Vec::new();
     while merges.len() < options.n_merges {
         let mut pairs: HashMap<Merge, u64> = HashMap::new();
         for (word, count) in &words {
             for pair in word.windows(2) {
-                *pairs.entry((pair[0], pair[1])).or_default() += count;
+                *pairs.entry([pair[0], pair[1]]).or_default() += count;
             }
         }
         let id_of = |symbol: u32| match symbol {
             0..=255 => u32::from(options.byte_order[symbol as usize]),
             _ => symbol,
         };
-        let allowed = pairs.into_iter().filter(|&((left, right), count)| {
+        let allowed = pairs.into_iter().filter(|&([left, right], count)| {
             let n_bytes = tokens[left as usize].len() + tokens[right as usize].len();
             count > 0
                 && count >= options.min_frequency
                 && options.max_token_bytes.is_none_or(|limit| n_bytes <= limit)
         });
         let best = match options.tie_break {
-            TieBreak::IdsLeast => {
-                allowed.max_by_key(|&((l, r), count)| (count, Reverse((id_of(l), id_of(r)))))
-            }
+            TieBreak::IdsLeast => allowed.max_by_key(|&(pair, count)| (count, Reverse(pair.map(id_of)))),
             TieBreak::BytesGreatest => {
-                allowed.max_by_key(|&((l, r), count)| (count, (&tokens[l as usize], &tokens[r as usize])))
+                allowed.max_by_key(|&(pair, count)| (count, pair.map(|symbol| &tokens[symbol as usize])))
             }
         };
-        let Some(((left, right), _)) = best else { break };
+        let Some((pair, _)) = best else { break };
         let merged = tokens.len() as u32;
-        let mut token = tokens[left as usize].clone();
-        token.extend_from_slice(&tokens[right as usize]);
-        tokens.push(token);
+        tokens.push(pair.map(|symbol| tokens[symbol as usize].as_slice()).concat());
         for (word, _) in &mut words {
-            replace(word, (left, right), merged);
+            replace(word, pair, merged);
         }
-        merges.push((left, right));
+        merges.push(pair);
         monitor.report(Stage::Merge, merges.len() as u64, total)?;
     }
     Ok(merges)
@@ -69,7 +61,7 @@ pub fn train(
 pub(super) fn replace(word: &mut Vec<u32>, pair: Merge, merged: u32) {
     let (mut read, mut write) = (0, 0);
     while read < word.len() {
-        if read + 1 < word.len() && (word[read], word[read + 1]) == pair {
+        if read + 1 < word.len() && [word[read], word[read + 1]] == pair {
             word[write] = merged;
             read += 2;
         } else {

@@ -67,8 +67,8 @@ impl MergeOptions {
     }
 }
 
-/// A learned merge (left, right): symbols 0..=255 are byte values, symbol 256 + r is the result of merge r.
-pub type Merge = (u32, u32);
+/// A learned merge, left and right: symbols 0..=255 are byte values, symbol 256 + r is the result of merge r.
+pub type Merge = [u32; 2];
 
 /// Distinct pretokens with their counts, as columns: pretoken i is `bytes[ends[i - 1]..ends[i]]` (from 0 for the first)
 /// and occurs `counts[i]` times.
@@ -80,6 +80,16 @@ pub struct WeightedPretokens<'a> {
     pub ends: &'a [u64],
     /// The count of each pretoken.
     pub counts: &'a [u64],
+}
+
+impl<'a> WeightedPretokens<'a> {
+    /// Iterates over the pretokens and their counts. The ends must ascend within `bytes`.
+    pub fn iter(self) -> impl Iterator<Item = (&'a [u8], u64)> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let pretokens =
+            starts.zip(self.ends).map(move |(start, &end)| &self.bytes[start as usize..end as usize]);
+        pretokens.zip(self.counts.iter().copied())
+    }
 }
 
 /// The elements of pretokens before the first merge.

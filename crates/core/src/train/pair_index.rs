@@ -10,18 +10,18 @@
 use std::ops::{DerefMut, Range};
 
 use super::apply_merge::{MergeStep, ThreadState};
-use super::atomic_array::{AtomicArray, AtomicCell};
+use super::atomic_cell::AtomicCell;
 use super::options::MergeOptions;
-use super::pair_queue::PairQueue;
+use super::pair_queue::{NextSymbol, PairQueue};
 use super::pair_table::{PairTable, PositionList, key_of};
 use super::symbol_array::SEPARATOR;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::memory::TryReserve;
+use crate::memory::{TryReserve, Zeros};
 
 /// The index of pairs; see the module docs.
 pub(super) struct PairIndex<'a, P> {
-    lengths: &'a AtomicArray<P>,
+    lengths: &'a Zeros<P>,
     /// Limits the memory of the table and the queue of pairs.
     pub budget: &'a Budget,
     pairs: PairTable<'a>,
@@ -43,10 +43,10 @@ pub(super) struct PairIndex<'a, P> {
 }
 
 impl<'a, P: AtomicCell> PairIndex<'a, P> {
-    /// Creates an empty index. With `has_multibyte_base`, the existing tokens must be added next, with `add_token`.
+    /// Creates an empty index. With `has_multibyte_base`, the existing tokens must be added next.
     pub fn new(
         options: &MergeOptions,
-        lengths: &'a AtomicArray<P>,
+        lengths: &'a Zeros<P>,
         has_multibyte_base: bool,
         budget: &'a Budget,
     ) -> Result<Self> {
@@ -65,20 +65,16 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
         })
     }
 
-    /// Adds the next symbol, merged from `left` and `right`.
-    pub fn add_symbol(&mut self, left: usize, right: usize) -> Result<()> {
+    /// Adds the next symbol. All existing tokens must be added before the first merge.
+    pub fn add_symbol(&mut self, next: NextSymbol<'_>) -> Result<()> {
         if let Some(n_bytes) = &mut self.n_bytes {
-            n_bytes.try_push(n_bytes[left] + n_bytes[right], "the lengths of the tokens")?;
+            let n = match next {
+                NextSymbol::Merge(left, right) => n_bytes[left] + n_bytes[right],
+                NextSymbol::Token(token) => token.len(),
+            };
+            n_bytes.try_push(n, "the lengths of the tokens")?;
         }
-        self.queue.add_symbol(left, right)
-    }
-
-    /// Adds the next symbol, that of an existing token. All existing tokens must be added before the first merge.
-    pub fn add_token(&mut self, token: &[u8]) -> Result<()> {
-        if let Some(n_bytes) = &mut self.n_bytes {
-            n_bytes.try_push(token.len(), "the lengths of the tokens")?;
-        }
-        self.queue.add_token(token)
+        self.queue.add_symbol(next)
     }
 
     /// Returns whether merging `left` and `right` stays within `max_token_bytes`.
@@ -146,7 +142,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
     /// Removes the pair that is about to be merged, and adds the merged symbol.
     pub fn start_merge(&mut self, key: u64, step: MergeStep) -> Result<()> {
         self.pairs.retire(key);
-        self.add_symbol(step.a, step.b)
+        self.add_symbol(NextSymbol::Merge(step.a, step.b))
     }
 
     /// Lets new lists reuse the slots of `list`, if it has more slots than are currently available for reuse.

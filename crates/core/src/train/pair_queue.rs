@@ -14,6 +14,15 @@ use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
+/// What the next symbol stands for.
+#[derive(Clone, Copy)]
+pub(super) enum NextSymbol<'t> {
+    /// The tokens of two symbols, joined.
+    Merge(usize, usize),
+    /// An existing token.
+    Token(&'t [u8]),
+}
+
 /// The bytes of each token, by symbol. Only kept for [`TieBreak::BytesGreatest`].
 struct TokenBytes {
     bytes: Vec<u8>,
@@ -34,22 +43,18 @@ impl TokenBytes {
         &self.bytes[start..self.ends[symbol]]
     }
 
-    /// Adds the token of the next symbol, `left` followed by `right`.
-    fn add_symbol(&mut self, left: usize, right: usize) -> Result<()> {
+    fn add(&mut self, next: NextSymbol<'_>) -> Result<()> {
         let what = "the bytes of the tokens";
-        let n_bytes = self.get(left).len() + self.get(right).len();
-        self.bytes.grow(n_bytes, what)?;
-        for symbol in [left, right] {
-            let end = self.ends[symbol];
-            self.bytes.extend_from_within(end - self.get(symbol).len()..end);
+        match next {
+            NextSymbol::Token(token) => self.bytes.try_extend(token, what)?,
+            NextSymbol::Merge(left, right) => {
+                for symbol in [left, right] {
+                    let (end, n_bytes) = (self.ends[symbol], self.get(symbol).len());
+                    self.bytes.grow(n_bytes, what)?;
+                    self.bytes.extend_from_within(end - n_bytes..end);
+                }
+            }
         }
-        self.ends.try_push(self.bytes.len(), what)
-    }
-
-    /// Adds `token` as that of the next symbol.
-    fn add_token(&mut self, token: &[u8]) -> Result<()> {
-        let what = "the bytes of the tokens";
-        self.bytes.try_extend(token, what)?;
         self.ends.try_push(self.bytes.len(), what)
     }
 
@@ -98,14 +103,9 @@ impl<'a> PairQueue<'a> {
         self.heap.clear();
     }
 
-    /// Adds the next symbol, merged from `left` and `right`.
-    pub fn add_symbol(&mut self, left: usize, right: usize) -> Result<()> {
-        self.tokens.as_mut().map_or(Ok(()), |tokens| tokens.add_symbol(left, right))
-    }
-
-    /// Adds the next symbol, that of an existing token.
-    pub fn add_token(&mut self, token: &[u8]) -> Result<()> {
-        self.tokens.as_mut().map_or(Ok(()), |tokens| tokens.add_token(token))
+    /// Adds the next symbol.
+    pub fn add_symbol(&mut self, next: NextSymbol<'_>) -> Result<()> {
+        self.tokens.as_mut().map_or(Ok(()), |tokens| tokens.add(next))
     }
 
     /// Adds a pair with its count.

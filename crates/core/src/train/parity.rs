@@ -8,7 +8,7 @@
 use std::sync::atomic::AtomicU32;
 use std::thread;
 
-use super::atomic_array::AtomicCell;
+use super::atomic_cell::AtomicCell;
 use super::options::{Input, MergeOptions, Shortage, Trained, Tuning, WeightedPretokens};
 use super::progress::ProgressReporter;
 use super::symbol_array::{Layout, SEPARATOR, SymbolArray, arena_len};
@@ -133,10 +133,7 @@ fn learn(
 
 /// Returns the bytes of the texts: all occurrences of each pretoken.
 fn n_bytes(pretokens: WeightedPretokens<'_>) -> Result<u64> {
-    let starts = std::iter::once(&0).chain(pretokens.ends);
-    let lengths = starts.zip(pretokens.ends).map(|(start, end)| end - start);
-    let total =
-        lengths.zip(pretokens.counts).map(|(len, &count)| u128::from(len) * u128::from(count)).sum::<u128>();
+    let total: u128 = pretokens.iter().map(|(text, count)| text.len() as u128 * u128::from(count)).sum();
     u64::try_from(total).map_err(|_| {
         Error::Counts("counts times lengths exceed 2^64; divide the counts by a common factor".to_owned())
     })

@@ -19,10 +19,10 @@
 
 use std::ops::Range;
 
-use super::atomic_array::{AtomicArray, AtomicCell};
+use super::atomic_cell::AtomicCell;
 use super::options::{Input, Items, MergeOptions};
 use crate::error::{Error, Result};
-use crate::memory::{TryReserve, filled};
+use crate::memory::{TryReserve, Zeros, filled};
 
 /// The symbol between pretokens and at absorbed starts. Lower symbols are bytes, higher ones other tokens.
 pub(super) const SEPARATOR: usize = 256;
@@ -178,13 +178,13 @@ pub(super) struct SymbolArray<S, P> {
     /// Number of tokens before the first merge.
     pub n_tokens: usize,
     /// The symbols.
-    pub symbols: AtomicArray<S>,
+    pub symbols: Zeros<S>,
     /// The count of each position.
     pub weights: Weights,
     /// The position lists of all pairs, concatenated. Slot 0 belongs to no list.
-    pub arena: AtomicArray<P>,
+    pub arena: Zeros<P>,
     /// The length of each symbol in positions.
-    pub lengths: AtomicArray<P>,
+    pub lengths: Zeros<P>,
 }
 
 impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
@@ -196,9 +196,9 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
         n_symbols: usize,
     ) -> Result<Self> {
         let n_positions = layout.n_positions as usize;
-        let symbols = AtomicArray::<S>::zeroed(n_positions, "the symbols of the pretokens")?;
-        let arena = AtomicArray::zeroed(arena_len(layout.n_tokens) as usize, "the lists of pair positions")?;
-        let lengths = AtomicArray::<P>::zeroed(n_symbols, "the lengths of the tokens")?;
+        let symbols = Zeros::<S>::in_pages(n_positions, "the symbols of the pretokens")?;
+        let arena = Zeros::in_pages(arena_len(layout.n_tokens) as usize, "the lists of pair positions")?;
+        let lengths = Zeros::<P>::in_pages(n_symbols, "the lengths of the tokens")?;
         for length in &lengths[..=SEPARATOR + layout.n_base] {
             length.set(1);
         }

@@ -29,11 +29,12 @@
 //! there is no room for the next step, the pairs are counted again, which drops the dead positions.
 
 use super::apply_merge::MergeStep;
-use super::atomic_array::AtomicCell;
+use super::atomic_cell::AtomicCell;
 use super::count_pairs;
 use super::named_tokens::NamedTokens;
 use super::options::{Input, Merge, MergeOptions, Shortage, Trained, Tuning};
 use super::pair_index::PairIndex;
+use super::pair_queue::NextSymbol;
 use super::pair_table::pair_of;
 use super::progress::ProgressReporter;
 use super::symbol_array::{SEPARATOR, SymbolArray};
@@ -85,7 +86,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         let has_long = base.iter().any(|token| token.len() > 1);
         let mut pair_index = PairIndex::new(options, &array.lengths, has_long, budget)?;
         for token in base {
-            pair_index.add_token(token)?;
+            pair_index.add_symbol(NextSymbol::Token(token))?;
         }
         Ok(Trainer {
             array,
@@ -147,9 +148,9 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
     /// Appends the best pairs of a step and their counts to the trace.
     fn keep_trace(&mut self, near: &[(u64, u64)]) -> Result<()> {
         for index in 0..self.n_traced {
-            let of_pair = near.get(index).map_or(((0, 0), 0), |&(key, count)| {
+            let of_pair = near.get(index).map_or(([0, 0], 0), |&(key, count)| {
                 let (left, right) = pair_of(key);
-                ((self.public_symbol(left), self.public_symbol(right)), count)
+                ([self.public_symbol(left), self.public_symbol(right)], count)
             });
             self.trace.try_push(of_pair, "the trace of the merges")?;
         }
@@ -223,7 +224,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         let step = MergeStep { a, b, merged, n_symbols: self.n_symbols, a_len, merged_len };
         lengths[merged].set(merged_len);
         self.pair_index.start_merge(key, step)?;
-        self.progress.merges.push((self.public_symbol(a), self.public_symbol(b)));
+        self.progress.merges.push([self.public_symbol(a), self.public_symbol(b)]);
 
         let on_progress = &mut || self.progress.tick();
         let pool = &mut self.pool;

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope, Thread};
 
 use super::apply_merge::{MergeStep, ThreadState, collect_positions, replace_pair};
-use super::atomic_array::AtomicCell;
+use super::atomic_cell::AtomicCell;
 use super::byte_pairs::{count_byte_pairs, list_byte_pairs};
 use super::symbol_array::SymbolArray;
 use crate::error::{Error, Result};

@@ -12,14 +12,13 @@ impl Vocabulary {
     ///
     /// [`Error::Model`] if the space or a fallback byte has no token, or if a piece has a character without one.
     pub fn from_characters(
-        tokens: Tokens,
+        tokens: &Tokens,
         merges: Vec<[u32; 3]>,
         priorities: Option<&[u32]>,
         unknown: Option<Unknown>,
     ) -> Result<Self> {
-        let (mut spelled, mut fallback, mut start) = (Tokens::default(), Vec::new(), 0);
-        for (&id, &end) in tokens.ids.iter().zip(&tokens.ends) {
-            let token = &tokens.bytes[start..end];
+        let (mut spelled, mut fallback) = (Tokens::default(), Vec::new());
+        for (id, token) in tokens.iter() {
             match fallback_byte(token) {
                 Some(byte) => {
                     fallback.try_push(id, WHAT)?;
@@ -27,7 +26,6 @@ impl Vocabulary {
                 }
                 None => spelled.push(id, token)?,
             }
-            start = end;
         }
         let mut vocabulary = Self::without_merges(spelled, &fallback)?;
         let is_missing = |&byte: &u8| vocabulary.id_of_byte(byte).is_none();

@@ -13,6 +13,7 @@ mod merge_table;
 pub mod rank_merges;
 
 use std::hash::BuildHasher;
+use std::ops::Range;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
@@ -43,26 +44,87 @@ pub(crate) fn n_dense(n_ids: usize, n_tokens: usize) -> usize {
 const WHAT: &str = "a vocabulary";
 
 /// Tokens as columns: token i has id `ids[i]` and bytes `bytes[ends[i - 1]..ends[i]]` (from 0 for the first).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
-    ids: Vec<u32>,
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+    /// The id of each token.
+    pub ids: Vec<u32>,
+    /// The bytes of all tokens, one after the other.
+    pub bytes: Vec<u8>,
+    /// The end of each token in `bytes`.
+    pub ends: Vec<u64>,
 }
 
 impl Tokens {
-    /// Appends a token.
-    pub fn push(&mut self, id: u32, bytes: &[u8]) -> Result<()> {
-        self.ids.try_push(id, WHAT)?;
-        self.bytes.try_extend(bytes, WHAT)?;
-        self.ends.try_push(self.bytes.len(), WHAT)
+    /// Creates an empty list with room for `n` tokens of `n_bytes` bytes in all.
+    pub fn with_room(n: usize, n_bytes: usize) -> Result<Self> {
+        Ok(Tokens {
+            ids: Vec::with_reserved(n, WHAT)?,
+            bytes: Vec::with_reserved(n_bytes, WHAT)?,
+            ends: Vec::with_reserved(n, WHAT)?,
+        })
     }
 
-    /// Copies the columns of a model that was checked.
-    pub(crate) fn from_columns(ids: &[u32], bytes: &[u8], ends: &[u64]) -> Result<Self> {
-        let mut own_ends = Vec::with_reserved(ends.len(), WHAT)?;
-        own_ends.extend(ends.iter().map(|&end| end as usize));
-        Ok(Tokens { ids: copied(ids, WHAT)?, bytes: copied(bytes, WHAT)?, ends: own_ends })
+    /// Appends a token.
+    pub fn push(&mut self, id: u32, bytes: &[u8]) -> Result<()> {
+        self.bytes.try_extend(bytes, WHAT)?;
+        self.end(id)
+    }
+
+    /// Appends the token that joins the tokens at two indices.
+    pub(crate) fn push_joined(&mut self, id: u32, parts: [usize; 2]) -> Result<()> {
+        for part in parts {
+            let span = self.span(part);
+            self.bytes.grow(span.len(), WHAT)?;
+            self.bytes.extend_from_within(span);
+        }
+        self.end(id)
+    }
+
+    /// Ends the token whose bytes were appended to `bytes`.
+    pub(crate) fn end(&mut self, id: u32) -> Result<()> {
+        self.ids.try_push(id, WHAT)?;
+        self.ends.try_push(self.bytes.len() as u64, WHAT)
+    }
+
+    /// Removes the tokens from index `n` on.
+    pub(crate) fn truncate(&mut self, n: usize) {
+        self.ids.truncate(n);
+        self.ends.truncate(n);
+        self.bytes.truncate(self.ends.last().map_or(0, |&end| end as usize));
+    }
+
+    fn span(&self, index: usize) -> Range<usize> {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        start as usize..self.ends[index] as usize
+    }
+
+    /// Returns the bytes of the token at `index`.
+    pub fn token(&self, index: usize) -> &[u8] {
+        &self.bytes[self.span(index)]
+    }
+
+    /// Iterates over the ids and bytes.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u8])> {
+        self.ids.iter().enumerate().map(|(index, &id)| (id, self.token(index)))
+    }
+
+    /// Sorts by id; tokens of equal id keep their order.
+    pub(crate) fn sorted(self) -> Result<Self> {
+        if self.ids.is_sorted() {
+            return Ok(self);
+        }
+        let mut order: Vec<usize> = Vec::with_reserved(self.ids.len(), WHAT)?;
+        order.extend(0..self.ids.len());
+        order.sort_unstable_by_key(|&index| (self.ids[index], index));
+        let mut sorted = Tokens::with_room(self.ids.len(), self.bytes.len())?;
+        order.into_iter().try_for_each(|index| sorted.push(self.ids[index], self.token(index)))?;
+        Ok(sorted)
+    }
+
+    /// Returns a copy, or [`Error::OutOfMemory`].
+    pub fn try_clone(&self) -> Result<Self> {
+        let (ids, ends) = (copied(&self.ids, WHAT)?, copied(&self.ends, WHAT)?);
+        Ok(Tokens { ids, bytes: copied(&self.bytes, WHAT)?, ends })
     }
 }
 
@@ -156,7 +218,7 @@ enum MergedIds {
 impl Vocabulary {
     /// Creates a vocabulary whose tokens merge by a list of left id, right id and merged id, in rank order.
     ///
-    /// Merges must be of tokens and make their joined bytes, as [`crate::model::Columns::check`] ensures; if a pair is
+    /// Merges must be of tokens and make their joined bytes, as in [`CheckedColumns`](crate::model::CheckedColumns); if a pair is
     /// listed twice, the first one counts. With `ignore_merges`, as in HuggingFace's files, a pretoken that is a token
     /// is encoded as that token without merging.
     pub fn from_merges(tokens: Tokens, merges: Vec<[u32; 3]>, ignore_merges: bool) -> Result<Self> {
@@ -190,16 +252,12 @@ impl Vocabulary {
                 "two ids have the same bytes; with ranks, each token must be unique".into(),
             ));
         }
-        let (mut ids, mut bytes, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-        for (id, token) in vocabulary.tokens() {
-            ids.try_push(id, WHAT)?;
-            bytes.try_extend(token, WHAT)?;
-            ends.try_push(bytes.len() as u64, WHAT)?;
-        }
+        let mut ranked = Tokens::with_room(vocabulary.n_tokens, vocabulary.bytes.len())?;
+        vocabulary.tokens().try_for_each(|(id, token)| ranked.push(id, token))?;
         // A token that contains a byte without a token cannot be made from bytes.
         let has_bytes = |token: &[u8]| token.iter().all(|&byte| vocabulary.id_of_byte(byte).is_some());
-        let mut merges = rank_merges::pairs(&bytes, &ends)?.rows;
-        merges.iter_mut().for_each(|merge| *merge = merge.map(|token| ids[token as usize]));
+        let mut merges = rank_merges::pairs(&ranked.bytes, &ranked.ends)?.rows;
+        merges.iter_mut().for_each(|merge| *merge = merge.map(|token| ranked.ids[token as usize]));
         merges.retain(|merge| vocabulary.token(merge[2]).is_some_and(has_bytes));
         Self::with_merges(vocabulary, merges, true)
     }
@@ -220,10 +278,10 @@ impl Vocabulary {
         let mut spans = ById::new(n_ids, tokens.ids.len(), NO_SPAN)?;
         let mut start = 0;
         for (&id, &end) in tokens.ids.iter().zip(&tokens.ends) {
-            if !spans.set(id, Span { start: start as u32, len: (end - start) as u32 })? {
+            if !spans.set(id, Span { start, len: end as u32 - start })? {
                 return Err(Error::Model(format!("two tokens have id {id}; give each token its own id")));
             }
-            start = end;
+            start = end as u32;
         }
         let hasher = DefaultHashBuilder::default();
         let mut ids = HashTable::new();

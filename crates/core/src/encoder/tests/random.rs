@@ -187,7 +187,7 @@ fn learned(random: &mut Random, alphabet: &[&str], tokens: &mut Vec<(u32, Vec<u8
     };
     let pretokens = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
     let mut merges = Vec::new();
-    for (left, right) in naive::train(pretokens, &options, &Silent).unwrap() {
+    for [left, right] in naive::train(pretokens, &options, &Silent).unwrap() {
         let merged_id = tokens.len() as u32;
         let joined = [&tokens[left as usize].1[..], &tokens[right as usize].1[..]].concat();
         tokens.push((merged_id, joined));
