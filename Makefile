@@ -85,7 +85,7 @@ test-all: $(MODULE) $(VENV)/tools
 	$(PYTEST) --strict-skips $(addprefix --ignore=tests/,parity browser docs/test_site.py)
 
 CHECKED := target/checked
-# What these test is not done by the core, or is how much memory it takes.
+# What these test is not done by the core, or is how much memory it takes. Training has tests of its own in the core.
 UNCHECKED := $(addprefix tests/test_,cpu_tiers.py examples.py memory.py readme.py skips.py sources.py starting.py)
 
 test-checked: $(VENV)/tools ## the Python tests of what the core does, on a build with debug assertions and overflow checks
@@ -95,7 +95,7 @@ test-checked: $(VENV)/tools ## the Python tests of what the core does, on a buil
 	cp "$$(ls target/debug/lib_core.so target/debug/lib_core.dylib 2>/dev/null)" \
 		$(CHECKED)/pairloom/_core$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
 	PYTHONPATH=$(abspath $(CHECKED)) $(BIN)/python -c "from pairloom import _core; assert _core.DEBUG_ASSERTIONS"
-	PYTHONPATH=$(abspath $(CHECKED)) $(PYTEST) --quick $(filter-out $(UNCHECKED),$(wildcard tests/test_*.py)) tests/counts tests/training tests/formats \
+	PYTHONPATH=$(abspath $(CHECKED)) $(PYTEST) --quick $(filter-out $(UNCHECKED),$(wildcard tests/test_*.py)) tests/counts tests/formats \
 		tests/shards/test_special_tokens.py $(addprefix tests/corpus/test_,broken.py damage.py formats.py kinds.py text_batches.py)
 
 # The C API that a newer CPython no longer has fails to compile here, without that CPython.
@@ -141,7 +141,7 @@ audit: ## licences, sources and advisories of the crates, where cargo-deny is in
 CI_TARGETS := $(VENV)/tools $(MODULE) wasm-module test-all docs browser lint python-api parity test-checked audit
 
 ci: ## what CI runs: lint, all tests but the slow, test-checked, python-api, parity, docs, browser, audit
-	CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false $(MAKE) -j2 $(CI_TARGETS) PROSE_SECONDS=240 PROSE_BYTES=25000 DOCS_TESTS=tests/docs/test_site.py
+	CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false $(MAKE) -j2 $(CI_TARGETS) PROSE_SECONDS=240 PROSE_BYTES=8000 DOCS_TESTS=tests/docs/test_site.py
 
 bench: $(VENV)/tools ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
 	$(call compile,dist)

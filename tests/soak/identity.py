@@ -28,7 +28,7 @@ from tests.parity.real_vocabularies import VOCABULARIES, Vocabulary, loaded, tik
 from tests.soak.harness import Result
 
 SUMMARY = "seeded text against tiktoken, tokenizers and sentencepiece; a failure is other ids, or another text of them"
-QUICK = 2
+QUICK = 1
 FULL = 1_000_000
 """Rounds, in each of which every vocabulary encodes a block of text: more than anybody waits for."""
 

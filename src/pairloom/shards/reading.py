@@ -318,6 +318,8 @@ class OpenShards(Sequence[Ids]):
             check_int("seed", seed, least=0, most=(1 << 64) - 1)
         if epochs is not None:
             check_int("epochs", epochs, least=1)
+        if isinstance(dtype, (list, tuple, dict)):
+            raise TypeError("dtype must be one integer type, such as numpy.int64")
         wanted = self.dtype if dtype is None else np.dtype(dtype)
         if wanted.kind not in "iu" or self.manifest.n_vocab - 1 > np.iinfo(wanted).max:
             raise ValueError(f"dtype {wanted} cannot hold ids up to {self.manifest.n_vocab - 1}; pass int64")

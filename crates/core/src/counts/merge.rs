@@ -34,7 +34,8 @@ const ABSENT: usize = usize::MAX;
 
 impl PretokenCounts {
     /// Builds counts from columns of any origin. Adds the counts of equal pretokens and drops zero counts;
-    /// `are_distinct` promises, unchecked, that there are neither. [`Error::Counts`] if the columns contradict each other or the sum of the counts overflows.
+    /// `are_distinct` promises, unchecked, that there are neither. [`Error::Counts`] if the columns contradict each other or
+    /// the sum of the counts overflows.
     pub fn from_columns(
         bytes: Vec<u8>,
         ends: Vec<u64>,

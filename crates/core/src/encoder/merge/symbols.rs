@@ -1,8 +1,8 @@
 //! Merges a list of symbols: scans all pairs for the lowest rank, merges it, repeats. The symbols are the characters of a
 //! unit (`characters`), or what merging each word of a line has left.
 //!
-//! A unit is short, and few words in a row can be parts of one token. So moving the rest by one place after each merge costs less than a
-//! queue. More symbols go to [`heap`], and very many to [`by_rank`], which can be interrupted.
+//! A unit is short, and few words in a row can be parts of one token. So moving the rest by one place after each merge
+//! costs less than a queue. More symbols go to [`heap`], and very many to [`by_rank`], which can be interrupted.
 
 use super::{by_rank, heap};
 use crate::error::Result;
