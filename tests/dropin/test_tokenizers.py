@@ -20,7 +20,7 @@ from pairloom.dropin.tokenizers import (
     processors,
     trainers,
 )
-from pairloom.errors import CorpusError
+from pairloom.errors import CorpusError, FormatError
 from pairloom.reference.alphabet import train_over_alphabet
 
 from .tokenizers_cases import case_of, words_of
@@ -113,6 +113,13 @@ SPLIT: dict[str, Any] = {"pre_tokenizer": pre_tokenizers.WhitespaceSplit()}
 FIRST = pre_tokenizers.Metaspace(prepend_scheme="first")
 AFTER_DIGITS = pre_tokenizers.Sequence([pre_tokenizers.Digits(), FIRST])
 STRIPPING = normalizers.Sequence([normalizers.NFC(), normalizers.Strip()])
+JOINING = normalizers.Replace("ab", "x")
+
+
+def encoded_after_training(text: str, normalizer: normalizers.Normalizer) -> Any:
+    tokenizer = learned(["ab a"], pre_tokenizer=FIRST)
+    tokenizer.normalizer = normalizer
+    return tokenizer.encode(text)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +148,11 @@ STRIPPING = normalizers.Sequence([normalizers.NFC(), normalizers.Strip()])
         (lambda: learned(WITH_B, **SPLIT, continuing_subword_prefix="b"), ValueError, "prefix or suffix as text"),
         (lambda: learned(WITH_B, **SPLIT, end_of_word_suffix="b"), ValueError, "prefix or suffix as text"),
         (lambda: learned(["a b"], added=["word"]), ValueError, "added tokens, whose ids training would change"),
-        (lambda: learned(["a"], pre_tokenizer=AFTER_DIGITS), ValueError, "after a step that splits or drops"),
-        (lambda: learned(["a"], pre_tokenizer=FIRST, normalizer=STRIPPING), ValueError, "a step that splits or drops"),
+        (lambda: learned(["a"], pre_tokenizer=AFTER_DIGITS), ValueError, "after a step that splits, drops"),
+        (lambda: learned(["a"], pre_tokenizer=FIRST, normalizer=STRIPPING), ValueError, "a step that splits, drops"),
+        (lambda: learned(["a"], pre_tokenizer=FIRST, normalizer=JOINING), ValueError, "a step that splits, drops"),
+        (lambda: encoded_after_training(" ab", STRIPPING), FormatError, "drops or replaces the start"),
+        (lambda: encoded_after_training("ab", JOINING), FormatError, "drops or replaces the start"),
         (lambda: learned(["word"], unk="[UNK]").encode("zzz"), ValueError, "'z' is unknown, .*; train with it"),
         (lambda: trained().encode_batch("ab"), TypeError, ""),
         (lambda: trained().encode_batch_fast("ab"), TypeError, ""),

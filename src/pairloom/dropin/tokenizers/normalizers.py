@@ -133,13 +133,13 @@ class Sequence(Steps, Normalizer):
         return texts
 
 
-def shortens(normalizer: Normalizer | None) -> bool:
-    """Returns whether a normalizer can remove the first characters of a text."""
+def moves_start(normalizer: Normalizer | None) -> bool:
+    """Returns whether the library may lose the start of a text, as it does where a match of two characters begins."""
     if isinstance(normalizer, Sequence):
-        return any(map(shortens, normalizer.normalizers))
-    if isinstance(normalizer, Strip):
-        return normalizer.left
-    return isinstance(normalizer, StripAccents) or (isinstance(normalizer, Replace) and not normalizer.content)
+        return any(map(moves_start, normalizer.normalizers))
+    if isinstance(normalizer, Replace):
+        return not (normalizer.content and isinstance(normalizer.pattern, str) and len(normalizer.pattern) == 1)
+    return isinstance(normalizer, StripAccents) or (isinstance(normalizer, Strip) and normalizer.left)
 
 
 def replaced(texts: list[str], pattern: str | Regex, content: str) -> list[str]:

@@ -14,12 +14,14 @@ from pairloom import _core
 from pairloom.dropin.encoding import WHITE_SPACE, Columns
 from pairloom.dropin.tokenizers.components import AddedToken
 from pairloom.dropin.tokenizers.models import BPE
-from pairloom.dropin.tokenizers.pre_tokenizers import Span, cut
+from pairloom.dropin.tokenizers.normalizers import moves_start
+from pairloom.dropin.tokenizers.pre_tokenizers import Metaspace, Span, cut, steps_of
 from pairloom.errors import FormatError
 
 if TYPE_CHECKING:
     from pairloom.dropin.tokenizers.tokenizer import Tokenizer
 
+_LOST_START = "Metaspace with prepend_scheme='first' does not work with a normalizer that drops or replaces the start"
 _CHANGED = "the normalizer changed the text, so its spans are unknown; encode what its normalize_str returns"
 
 
@@ -61,6 +63,9 @@ class PlainEncoder:
         self._model, self._vocab = object.__new__(BPE), tokenizer.get_vocab()
         vars(self._model).update(vars(tokenizer.model))
         self._normalizer, self._pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
+        steps = steps_of(self._pre_tokenizer)
+        has_first = any(isinstance(step, Metaspace) and step.prepend_scheme == "first" for step in steps)
+        self._loses_start = has_first and moves_start(self._normalizer)
         self._special = frozenset(tokenizer._special)
         added = tokenizer._added.values()
         # Find exact tokens in the original text first, then normalized tokens in what the normalizer makes of the rest.
@@ -93,7 +98,10 @@ class PlainEncoder:
             parts: Iterable[tuple[int, str, int | None]] = [(0, segment, added)]
             if added is None:
                 changed = segment if normalizer is None else normalizer.normalize_str(segment)
-                problem = problem if changed == segment else _CHANGED
+                if changed != segment:
+                    problem = _CHANGED
+                    if self._loses_start:
+                        raise FormatError(_LOST_START)
                 parts = self._others.parts(changed, ordinary)
             for start, part, found in parts:
                 if found is not None:

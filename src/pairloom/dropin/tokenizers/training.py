@@ -14,7 +14,7 @@ from pairloom._internal.progress import reporter
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.dropin.tokenizers.components import AddedToken
 from pairloom.dropin.tokenizers.models import BPE
-from pairloom.dropin.tokenizers.normalizers import Normalizer, shortens
+from pairloom.dropin.tokenizers.normalizers import Normalizer, moves_start
 from pairloom.dropin.tokenizers.pre_tokenizers import Metaspace, Plan, PreTokenizer, steps_of
 from pairloom.dropin.tokenizers.trainers import BpeTrainer
 
@@ -81,9 +81,9 @@ def count(
     """Counts the pieces of texts. Also returns the plan that says how to read their characters."""
     plan = Plan.of(pre_tokenizer)
     for index, step in enumerate(steps_of(pre_tokenizer)):
-        if isinstance(step, Metaspace) and step.prepend_scheme == "first" and (index or shortens(normalizer)):
+        if isinstance(step, Metaspace) and step.prepend_scheme == "first" and (index or moves_start(normalizer)):
             raise ValueError(
-                "Metaspace with prepend_scheme='first' after a step that splits or drops characters depends on the "
+                "Metaspace with prepend_scheme='first' after a step that splits, drops or replaces depends on the "
                 "position of a piece, which counts do not keep; use 'always' or 'never'"
             )
     changed: Iterable[Any] = texts if normalizer is None else _normalized(iter(texts), normalizer)
