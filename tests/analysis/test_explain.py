@@ -121,6 +121,9 @@ def test_merges_that_min_frequency_left_out_are_said_to_be_rarer() -> None:
         found = explain_difference(mine, theirs, TEXT)
         assert found.cause == "vocab_size" and "or min_frequency=3 skipped the rarer pairs" in found.reason
     assert "min_frequency" not in explain_difference(every, trained(TEXT, size=len(every.vocab) - 1), TEXT).reason
+    extended = trained(TEXT, size=300).extend(prose(7), n_tokens=50)
+    for both in ((extended, trained(TEXT, size=300)), (trained(TEXT, size=300), extended)):
+        assert explain_difference(*both, TEXT).cause == "corpus"
 
 
 @pytest.mark.parametrize("name", PLANTED)

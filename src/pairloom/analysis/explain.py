@@ -40,7 +40,7 @@ class Explanation:
 
     cause: "none" (the merges are the same), "vocab_size" (one has more of the same), "tie", "normalizer", "line ends",
     "specials", "pattern", "max_token_bytes", "min_count", "documents", "corpus" (training on this corpus does not
-    reproduce the first tokenizer's merges) or "unknown". rank: the rank of the first merge that differs. mine, theirs:
+    reproduce the first tokenizer's merges, or those that only the second one has) or "unknown". rank: the rank of the first merge that differs. mine, theirs:
     the parts of that merge in each tokenizer; None if it has no more merges. counts: how often each of the two pairs is
     adjacent before that merge, trained like the first tokenizer. n_explained: how many of the second one's merges
     training learns with the cause
@@ -110,13 +110,14 @@ def explain_difference(
         reason = f"merge {rank} differs: {'; '.join(parts)}. {why}"
         return Explanation(cause, rank, pairs[0], pairs[1], (counts[0], counts[1]), n_explained, reason)
 
-    if n_mine < min(rank + 1, len(merges[0])):
+    if n_mine < (len(merges[0]) if pairs[1] is None else min(rank + 1, len(merges[0]))):
         return explained(
             "corpus",
             f"From merge {n_mine} on, training on this corpus learns other merges than the first tokenizer has, so it "
             "was trained on another corpus, or with options that its file does not store",
         )
-    if None in pairs:
+    every, longer = replace(config, min_frequency=1), max(merges, key=len)
+    if None in pairs and _n_equal(_learned(documents, every, n_steps, threads), longer) == len(longer):
         n_more = abs(len(merges[0]) - len(merges[1]))
         is_theirs = any(len(each) == n_more for each in specials)
         why = f"the difference is {n_more} merge{'s' * (n_more != 1)}" + (
@@ -134,7 +135,10 @@ def explain_difference(
             best, cause = n_equal, what
             rest = ", so something else differs, too" * (n_equal < len(merges[1]))
             why = f"{how}, training learns {n_equal} of the {len(merges[1])} merges of the second one{rest}"
-    if cause == "unknown" and counts[0] == counts[1]:
+    if cause == "unknown" and pairs[0] is None:
+        cause = "corpus"
+        why = "Training on this corpus does not learn these next, so the second one was extended on another, or otherwise"
+    elif cause == "unknown" and counts[0] == counts[1]:
         cause, why = "tie", "Both occur equally often, and no tie rule that pairloom knows chooses the second one's"
     return explained(cause, why, max(best, rank))
 
