@@ -106,6 +106,17 @@ def test_steps_written_in_python_are_refused() -> None:
     assert models.BPE().get_trainer().vocab_size == 30000
 
 
+def test_lookups_follow_every_change() -> None:
+    tokenizer = learned(["a"])
+    assert (tokenizer.id_to_token(0), tokenizer.get_vocab_size()) == ("a", 1)
+    tokenizer.add_tokens(["Word"])
+    assert (tokenizer.token_to_id("Word"), tokenizer.id_to_token(1), tokenizer.get_vocab_size()) == (1, "Word", 2)
+    tokenizer.normalizer = normalizers.Lowercase()
+    assert (tokenizer.id_to_token(1), tokenizer.decode([1])) == ("word", "word")
+    tokenizer.model = models.BPE({"x": 3}, [])
+    assert (tokenizer.token_to_id("a"), tokenizer.token_to_id("x")) == (None, 3)
+
+
 UNTRAINED: Any = Tokenizer(models.BPE())
 WITH_B = ["xab abx ab a ba"] * 3
 SPLIT: dict[str, Any] = {"pre_tokenizer": pre_tokenizers.WhitespaceSplit()}

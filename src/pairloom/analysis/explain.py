@@ -40,11 +40,11 @@ class Explanation:
 
     cause: "none" (the merges are the same), "vocab_size" (one has more of the same), "tie", "normalizer", "line ends",
     "specials", "pattern", "max_token_bytes", "min_count", "documents", "corpus" (training on this corpus does not
-    reproduce the first tokenizer's merges, or those that only the second one has) or "unknown". rank: the rank of the first merge that differs. mine, theirs:
-    the parts of that merge in each tokenizer; None if it has no more merges. counts: how often each of the two pairs is
-    adjacent before that merge, trained like the first tokenizer. n_explained: how many of the second one's merges
-    training learns with the cause
-    changed. reason: all this in sentences.
+    reproduce the first tokenizer's merges, or those that only the second one has) or "unknown". rank: the rank of the
+    first merge that differs. mine, theirs: the parts of that merge in each tokenizer; None if it has no more merges.
+    counts: how often each of the two pairs is adjacent before that merge, trained like the first tokenizer.
+    n_explained: how many of the second one's merges training learns with the cause changed. reason: all this in
+    sentences.
     """
 
     cause: str
@@ -129,16 +129,15 @@ def explain_difference(
             why += f"; or min_frequency={count + 1} skipped the rarer pairs"
         return explained("vocab_size", f"All others are the same, so vocab_size was counted differently: {why}")
     best, cause, why = 0, "unknown", "No single change of training gives the second tokenizer's merge"
+    if pairs[0] is None:
+        cause, why = "corpus", "Training on this corpus does not learn the second one's further merges"
     for what, how, changed, texts in _changes(config, theirs, documents, specials, corpora):
         n_equal = _n_equal(_learned(texts, changed, n_steps, threads), merges[1])
         if n_equal > max(best, rank):
             best, cause = n_equal, what
             rest = ", so something else differs, too" * (n_equal < len(merges[1]))
             why = f"{how}, training learns {n_equal} of the {len(merges[1])} merges of the second one{rest}"
-    if cause == "unknown" and pairs[0] is None:
-        cause = "corpus"
-        why = "Training on this corpus does not learn these next, so the second one was extended on another, or otherwise"
-    elif cause == "unknown" and counts[0] == counts[1]:
+    if cause == "unknown" and counts[0] == counts[1]:
         cause, why = "tie", "Both occur equally often, and no tie rule that pairloom knows chooses the second one's"
     return explained(cause, why, max(best, rank))
 

@@ -117,7 +117,7 @@ class PlainEncoder:
 
 def decode(tokenizer: Tokenizer, ids: Sequence[int], skip_special_tokens: bool) -> str:
     """Returns the text of ids by the tokenizer's decoder. Omits unknown ids."""
-    text_of = {token_id: text for text, token_id in tokenizer.get_vocab().items()} | tokenizer._normalized_tokens()
+    text_of = tokenizer._tables()[1]
     skipped = tokenizer._special if skip_special_tokens else ()
     tokens = [text_of[each] for each in ids if each in text_of and text_of[each] not in skipped]
     return " ".join(tokens) if tokenizer.decoder is None else tokenizer.decoder.decode(tokens)

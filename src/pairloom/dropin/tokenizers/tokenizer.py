@@ -45,6 +45,7 @@ class Tokenizer(HuggingFaceTokenizer):
     decoder: decoders.Decoder | None
     _made: tuple[LoadedTokenizer | None, PlainEncoder]
     _made_at: int
+    _made_tables: tuple[dict[str, int], dict[int, str]]
 
     def __init__(self, model: models.Model) -> None:
         self.encode_special_tokens = False
@@ -229,23 +230,27 @@ class Tokenizer(HuggingFaceTokenizer):
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Returns token -> id, including added tokens unless with_added_tokens is False."""
-        added = {text: token_id for text, (token_id, _) in self._added.items()} if with_added_tokens else {}
-        vocab: dict[str, int] = self.model.vocab | added
-        return vocab
+        return dict(self._tables()[0] if with_added_tokens else self.model.vocab)
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         """Returns the number of tokens."""
-        return len(self.get_vocab(with_added_tokens))
+        return len(self._tables()[0] if with_added_tokens else self.model.vocab)
 
     def token_to_id(self, token: str) -> int | None:
         """Returns the id of a token; None if there is no such token."""
-        return self.get_vocab().get(check_str("token", token))
+        return self._tables()[0].get(check_str("token", token))
 
     def id_to_token(self, id: int) -> str | None:
         """Returns the token of an id; None if there is no such id."""
-        wanted = checked_id(id)
-        written = self._normalized_tokens().get(wanted)
-        return written or next((text for text, token_id in self.get_vocab().items() if token_id == wanted), None)
+        return self._tables()[1].get(checked_id(id))
+
+    def _tables(self) -> tuple[dict[str, int], dict[int, str]]:
+        """Returns token -> id and id -> token, with added tokens; kept until a component changes."""
+        if self.__dict__.get("_tables_at") != Component.n_changes:
+            vocab = self.model.vocab | {text: token_id for text, (token_id, _) in self._added.items()}
+            text_of = {token_id: text for text, token_id in vocab.items()} | self._normalized_tokens()
+            self._made_tables, self._tables_at = (vocab, text_of), Component.n_changes
+        return self._made_tables
 
     def _normalized_tokens(self) -> dict[int, str]:
         """Returns the added tokens that the normalizer changes, in normalized form, as the library spells them."""
@@ -269,7 +274,7 @@ class Tokenizer(HuggingFaceTokenizer):
 
     def _add(self, tokens: Sequence[Any], special: bool) -> int:
         check_iterable("tokens", "str or AddedToken", tokens)
-        n_added = 0
+        n_added, next_id = 0, max((token_id for token_id, _ in self._added.values()), default=-1) + 1
         for token in [AddedToken.of(each, special) for each in tokens]:
             known, before = self._added.get(token.content, (None, None))
             if before == token:
@@ -278,8 +283,8 @@ class Tokenizer(HuggingFaceTokenizer):
             if token.special:
                 self._special.add(token.content)
             if known is None:
-                largest = max((token_id for token_id, _ in self._added.values()), default=-1)
-                known = self.model.vocab.get(token.content, max(largest + 1, len(self.model.vocab)))
+                known = self.model.vocab.get(token.content, max(next_id, len(self.model.vocab)))
+                next_id = max(next_id, known + 1)
             self._added[token.content] = known, token
             Component.n_changes += 1
         return n_added
@@ -306,9 +311,10 @@ def _from_json_bytes(data: bytes, name: str) -> Tokenizer:
         state["model"] = {"type": "BPE", **state["model"]}
         for part, base in _PARTS.items():
             setattr(made, part, component_of(base, state.get(part)))
-        for entry in state.get("added_tokens", []):
-            token = AddedToken(**{key: value for key, value in entry.items() if key != "id"})
-            made._add([token], token.special)
+        entries = state.get("added_tokens", [])
+        tokens = [AddedToken(**{key: value for key, value in entry.items() if key != "id"}) for entry in entries]
+        made._add(tokens, special=False)
+        for entry, token in zip(entries, tokens, strict=True):
             if (token_id := made._added[token.content][0]) != entry["id"]:
                 raise FormatError(
                     f"{name}: added token {shown(token.content)} has id {shown(entry['id'])}, but the library "
