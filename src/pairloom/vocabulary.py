@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -245,7 +245,7 @@ def truncated_and_renumbered(model: Model, n_made: int, first: int | None) -> Mo
     Raises ValueError if another token has an id from `first` on.
     """
     made = merged_ids(model)
-    kept = without_tokens(model, made[n_made:])
+    kept = without_tokens(model, set(made[n_made:]))
     if first is None:
         return kept
     tokens, specials = model.tokens(), model.special_tokens
@@ -260,7 +260,7 @@ def truncated_and_renumbered(model: Model, n_made: int, first: int | None) -> Mo
     return _renumbered(kept, {**new_id, **dict(zip(moving.tolist(), moved.tolist(), strict=True))})
 
 
-def without_tokens(model: Model, removed: Collection[int]) -> Model:
+def without_tokens(model: Model, removed: set[int]) -> Model:
     """Returns the Model without these ordinary tokens and the merges that use them."""
     tokens = {token_id: token for token_id, token in model.tokens().items() if token_id not in removed}
     merges = model.merges[~np.isin(model.merges, list(removed)).any(axis=1)]
