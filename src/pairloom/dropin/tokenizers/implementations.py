@@ -96,7 +96,9 @@ class ByteLevelBPETokenizer(BaseTokenizer):
             prefix, suffix = continuing_subword_prefix or "", end_of_word_suffix or ""
             model = BPE(vocab, merges, None, dropout, None, prefix, suffix)
         made = Tokenizer(model)
-        made.normalizer = _normalizer(unicode_normalizer, [normalizers.Lowercase()] if lowercase else [])
+        form = [normalizers.unicode_normalizer_from_str(unicode_normalizer)] if unicode_normalizer else []
+        steps = [*form, normalizers.Lowercase()] if lowercase else form
+        made.normalizer = normalizers.Sequence(steps) if len(steps) > 1 else steps[0] if steps else None
         made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space)
         made.decoder = decoders.ByteLevel()
         made.post_processor = processors.ByteLevel(trim_offsets=trim_offsets)
@@ -133,12 +135,6 @@ class SentencePieceBPETokenizer(BaseTokenizer):
         made.pre_tokenizer = pre_tokenizers.Metaspace(replacement, prepends)
         made.decoder = decoders.Metaspace(replacement, prepends)
         super().__init__(made)
-
-
-def _normalizer(unicode: str | None, steps: list[normalizers.Normalizer]) -> normalizers.Normalizer | None:
-    """Returns a normalizer of the named Unicode form, if any, and the steps after it."""
-    steps = [normalizers.unicode_normalizer_from_str(unicode), *steps] if unicode else steps
-    return normalizers.Sequence(steps) if len(steps) > 1 else steps[0] if steps else None
 
 
 BertWordPieceTokenizer, CharBPETokenizer, SentencePieceUnigramTokenizer = not_taken(

@@ -15,7 +15,7 @@ from pairloom.dropin.encoding import WHITE_SPACE, Columns
 from pairloom.dropin.tokenizers.components import AddedToken
 from pairloom.dropin.tokenizers.models import BPE
 from pairloom.dropin.tokenizers.normalizers import moves_start
-from pairloom.dropin.tokenizers.pre_tokenizers import Metaspace, Span, cut, steps_of
+from pairloom.dropin.tokenizers.pre_tokenizers import Span, cut, steps_of
 from pairloom.errors import FormatError
 
 if TYPE_CHECKING:
@@ -63,9 +63,8 @@ class PlainEncoder:
         self._model, self._vocab = object.__new__(BPE), tokenizer.get_vocab()
         vars(self._model).update(vars(tokenizer.model))
         self._normalizer, self._pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
-        steps = steps_of(self._pre_tokenizer)
-        has_first = any(isinstance(step, Metaspace) and step.prepend_scheme == "first" for step in steps)
-        self._loses_start = has_first and moves_start(self._normalizer)
+        firsts = (getattr(step, "prepend_scheme", "") == "first" for step in steps_of(self._pre_tokenizer))
+        self._loses_start = moves_start(self._normalizer) and any(firsts)
         self._special = frozenset(tokenizer._special)
         added = tokenizer._added.values()
         # Find exact tokens in the original text first, then normalized tokens in what the normalizer makes of the rest.
