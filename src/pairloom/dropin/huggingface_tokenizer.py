@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,11 +30,22 @@ from pairloom.post_processing import PLAIN, PostProcessor, Special
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
 
-T = TypeVar("T")
 _SPACES = WHITE_SPACE + to_alphabet(b" ")
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 _DIRECTIONS = {"Right": "right", "Left": "left"}
 """The names of a tokenizer.json, and those of `enable_truncation` and `enable_padding`."""
+
+
+def _in_thread(name: str) -> Callable[..., Any]:
+    """Returns the async method that runs method `name` in another thread."""
+
+    async def run(self: Any, *args: Any, **options: Any) -> Any:
+        # Imported here because it is slow to import.
+        import asyncio
+
+        return await asyncio.to_thread(getattr(self, name), *args, **options)
+
+    return run
 
 
 class HuggingFaceTokenizer:
@@ -269,21 +280,10 @@ class HuggingFaceTokenizer:
 
     # In another thread, for an event loop -------------------------------------------------------------------------
 
-    async def async_encode(self, *args: Any, **options: Any) -> Encoding:
-        """Runs `encode` in another thread."""
-        return await _in_thread(self.encode, *args, **options)
-
-    async def async_encode_batch(self, *args: Any, **options: Any) -> list[Encoding]:
-        """Runs `encode_batch` in another thread."""
-        return await _in_thread(self.encode_batch, *args, **options)
-
-    async def async_encode_batch_fast(self, *args: Any, **options: Any) -> list[Encoding]:
-        """Runs `encode_batch_fast` in another thread."""
-        return await _in_thread(self.encode_batch_fast, *args, **options)
-
-    async def async_decode_batch(self, *args: Any, **options: Any) -> list[str]:
-        """Runs `decode_batch` in another thread."""
-        return await _in_thread(self.decode_batch, *args, **options)
+    async_encode = _in_thread("encode")
+    async_encode_batch = _in_thread("encode_batch")
+    async_encode_batch_fast = _in_thread("encode_batch_fast")
+    async_decode_batch = _in_thread("decode_batch")
 
     # What it is ---------------------------------------------------------------------------------------------------
 
@@ -312,13 +312,6 @@ class HuggingFaceTokenizer:
     def save(self, path: str, pretty: bool = True) -> None:
         """Writes the tokenizer.json. Overwrites an existing file, as the library does."""
         write_file(Path(path), self.to_str(pretty).encode(), True)
-
-
-async def _in_thread(method: Callable[..., T], *args: Any, **options: Any) -> T:
-    # Imported here because it is slow to import.
-    import asyncio
-
-    return await asyncio.to_thread(method, *args, **options)
 
 
 def _kept_settings(model: Model) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
