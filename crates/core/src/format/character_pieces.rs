@@ -101,23 +101,24 @@ pub fn check_decoder(decoder: Option<&Node<'_>>, has_prefix: bool, has_fallback:
         let is_never = decoder.string("prepend_scheme").is_ok_and(|scheme| scheme == "never");
         return if is_never == has_prefix { refused(decoder) } else { Ok(has_prefix) };
     }
-    let (mut strips, mut fused) = (false, 0);
+    let mut found = 0; // 16: out of order
     for step in steps {
-        match step.string("type")? {
-            "Replace" if is_replace(step, SYMBOL, " ") => fused |= 1,
-            "ByteFallback" => fused |= 2,
-            "Fuse" => fused |= 4,
+        let order = match step.string("type")? {
+            "Replace" if is_replace(step, SYMBOL, " ") => 1,
+            "ByteFallback" => 2,
+            "Fuse" => 4,
             "Strip"
                 if step.string("content")? == " "
                     && text_is(step, "start", "1")
                     && text_is(step, "stop", "0") =>
             {
-                strips = true;
+                8
             }
             _ => return refused(step),
-        }
+        };
+        found = if found < order { found | order } else { 16 };
     }
-    if fused != 7 || strips != has_prefix {
+    if found != if has_prefix { 15 } else { 7 } {
         let decoder = shown(decoder.text);
         return Err(Error::Model(format!(
             "decoder {decoder} does not reverse the normalizer and the pre_tokenizer, {REMEDY}"
