@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pairloom import Corpus, CorpusError, ResumeError, Tokenizer, tokenize_files
+from pairloom.shards.manifest import Manifest
 from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.reading import contents, documents_of, manifest_of
 
@@ -87,6 +88,15 @@ def test_a_stopped_run_encodes_a_changed_last_input_again(
         tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True)
     tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=100)
     assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_a_last_shard_with_room_is_written_again_after_a_kill(tmp_path: Path) -> None:
+    paths = [written(tmp_path / f"{number}.jsonl", lines_of(number)) for number in range(2)]
+    tokenize_files(TOKENIZER, paths[:1], tmp_path / "out", shard_tokens=200)
+    Manifest.load(tmp_path / "out").replace(tmp_path / "out", complete=False)  # as killed before its last change
+    tokenize_files(TOKENIZER, paths, tmp_path / "out", shard_tokens=200, resume=True)
+    tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=200)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
 def written(path: Path, data: bytes) -> Path:

@@ -25,7 +25,9 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
     """
     check_not_of_job(folder, found)
     check_options(folder, found, fresh)
-    kept, notes = found, list[str]()
+    # Only the last shard of all may have room left, so one that a run wrote just before it was killed is written again.
+    kept = found if found.complete else _reopen_last_shard(found, fresh.config["shard_tokens"])
+    notes = list[str]()
     # In-memory texts are compared by how they begin.
     begins = [[entry.get("first_sha256") for entry in manifest.inputs] for manifest in (found, fresh)]
     if None not in (*begins[0], *begins[1]) and begins[0] != begins[1]:
@@ -142,7 +144,7 @@ def _why_not_resumable(found: Manifest, fresh: Manifest, number: int, rewrite: b
 
 
 def _reopen_last_shard(found: Manifest, shard_tokens: int) -> Manifest:
-    """Returns a finished run's manifest without the last shard, which gets more documents unless it is full."""
+    """Returns the manifest without the last shard, which gets more documents unless it is full."""
     n_kept = len(found.shards)
     last = found.shards[-1] if n_kept else {}
     # A shard from which documents were dropped must not be written again.
