@@ -25,6 +25,7 @@ _SUFFIXES: Final = (".svg", ".png", ".pdf")
 # A few tokens of a hundred bytes (runs of spaces, lines of dashes) would leave no room for the others.
 _MAX_LENGTH_SHOWN: Final = 24
 _MAX_SOURCES: Final = 40
+_LOGARITHMIC: Final[dict[str, Any]] = {"xscale": "log", "yscale": "log"}
 
 INK, PAPER, GRID, FIRST, SECOND = "#1b1b1f", "#ffffff", "#c9c9d1", "#0072b2", "#d55e00"
 _DARK_COLOURS: Final = {INK: "#ececf1", PAPER: "#16161a", GRID: "#4a4a54", FIRST: "#56b4e9", SECOND: "#e69f00"}
@@ -171,29 +172,22 @@ def _draw_compression(axes: Any, curve: TrainingCurve, n_base: int, n_bytes: int
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_title("compression by vocabulary size")
-    axes.set_xlabel("tokens in the vocabulary, by truncation")
-    axes.set_ylabel("bytes per token")
+    axes.set(xlabel="tokens in the vocabulary, by truncation", ylabel="bytes per token")
     axes.grid()
 
 
 def _draw_curve(axes: Any, curve: TrainingCurve, n_bytes: int) -> None:
-    n_merges = len(curve.times)
-    # A curve of a hundred thousand points looks no different from one of a few hundred.
-    shown = np.unique(np.geomspace(1, n_merges, 400).astype(np.int64))
+    shown = _shown(len(curve.times))
     times = np.where(curve.times[shown - 1] > 0, curve.times[shown - 1], np.nan)
-    axes.set_title("training curve")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("merges, in the order in which they are learned")
+    axes.set(title="training curve", xlabel="merges, in the order in which they are learned", **_LOGARITHMIC)
     axes.set_ylabel("times the merge is applied in the corpus")
     axes.grid()
     (first,) = axes.plot(shown, times, color=FIRST, label="times (left)")
     right = axes.twinx()
     right.spines["right"].set_visible(True)
-    right.set_ylabel("bytes per token")
     after = np.maximum(curve.n_tokens[shown], 1)
     (second,) = right.plot(shown, n_bytes / after, color=SECOND, linestyle="--", label="bytes per token (right)")
-    right.set_ylim(bottom=0)
+    right.set(ylabel="bytes per token", ylim=(0, None))
     axes.legend(handles=[first, second], loc="lower left")
 
 
@@ -223,8 +217,7 @@ def _draw_bars(axes: Any, title: str, at: npt.NDArray[np.int64], values: dict[st
     for (name, of), (shift, colour, hatch) in zip(values.items(), styles, strict=True):
         share = of / max(int(of.sum()), 1) * 100
         axes.bar(at + shift, share, 0.4, color=colour, hatch=hatch, edgecolor=PAPER, label=name)
-    axes.set_title(title)
-    axes.set_ylabel("percent")
+    axes.set(title=title, ylabel="percent")
     axes.grid(axis="y")
     axes.legend()
 
@@ -237,20 +230,20 @@ def _draw_inputs(axes: Any, stats: ShardStats) -> None:
     axes.barh(np.arange(len(largest))[::-1], shares, 0.8, color=FIRST, edgecolor=PAPER)
     size = 8 if len(largest) <= _MAX_SOURCES // 2 else 6
     axes.set_yticks(np.arange(len(largest))[::-1], [_shortened(path) for path, *_ in largest], fontsize=size)
-    axes.set_title("inputs")
-    axes.set_xlabel("percent of the tokens")
+    axes.set(title="inputs", xlabel="percent of the tokens")
     axes.grid(axis="x")
 
 
 def _draw_frequencies(axes: Any, stats: CorpusStats) -> None:
     counts = np.sort(stats.token_counts[stats.token_counts > 0])[::-1]
-    axes.set_title("token frequencies")
-    axes.set_xlabel(f"tokens, most frequent first ({len(stats.unused):,} never occur)")
-    axes.set_ylabel("times in the corpus")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    by_frequency = f"tokens, most frequent first ({len(stats.unused):,} never occur)"
+    axes.set(title="token frequencies", xlabel=by_frequency, ylabel="times in the corpus", **_LOGARITHMIC)
     axes.grid()
     if len(counts):
-        # A curve of a hundred thousand points looks no different from one of a few hundred.
-        shown = np.unique(np.geomspace(1, len(counts), 400).astype(np.int64))
+        shown = _shown(len(counts))
         axes.plot(shown, counts[shown - 1], color=FIRST)
+
+
+def _shown(n: int) -> npt.NDArray[np.int64]:
+    """Returns the points to draw: a curve of a hundred thousand looks no different from one of a few hundred."""
+    return np.unique(np.geomspace(1, n, 400).astype(np.int64))

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pairloom.corpus import Corpus
     from pairloom.training.config import TrainingConfig
 
+# Options of a `Corpus` under the same names, which change nothing if they are not given.
+_READING_OPTIONS = ("max_bytes", "doc_cap", "skip_bad", "skip_bad_files", "input_format")
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\r": "\r", r"\0": "\0", r"\\": "\\"}
 
 DEFAULT_PROFILE = "bpetite"
@@ -86,29 +88,17 @@ def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corp
     separator = "\n" if args.lines else args.separator
     if separator is not None and not args.lines:
         separator = re.sub(r"\\[ntr0\\]", lambda found: _ESCAPES[found[0]], separator)
-    names = ("text_field", "max_bytes", "doc_cap", "skip_bad", "skip_bad_files", "input_format")
-    options = {name: getattr(args, name) for name in names}
+    options = {name: getattr(args, name) for name in ("text_field", *_READING_OPTIONS)}
     errors = input_errors or args.input_errors or "strict"
     corpus = Corpus(args.input, separator=separator, input_errors=errors, **options)
     check_not_replaced(args, [source.name for source in corpus.sources if not source.is_remote])
     return corpus
 
 
-_READING_OPTIONS = (
-    "separator",
-    "lines",
-    "max_bytes",
-    "doc_cap",
-    "skip_bad",
-    "skip_bad_files",
-    "input_format",
-    "input_errors",
-)
-
-
 def check_reads_nothing(args: argparse.Namespace) -> None:
     """Raises UsageError for options on reading a corpus if none is read, as with --counts."""
-    given = [option for option in _READING_OPTIONS if getattr(args, option) not in (None, False)]
+    names = ("separator", "lines", *_READING_OPTIONS, "input_errors")
+    given = [option for option in names if getattr(args, option) not in (None, False)]
     if args.text_field != "text":
         given.append("text_field")
     if args.input is None and getattr(args, "parity", None) is None and given:
@@ -166,12 +156,8 @@ def add_pretoken_options(parser: argparse.ArgumentParser) -> None:
 
 def pretoken_fields(args: argparse.Namespace) -> dict[str, Any]:
     """Returns the fields of `TrainingConfig` that the options set."""
-    fields = {
-        "special_tokens": args.special,
-        "pattern": args.pattern,
-        "corpus_specials": args.corpus_specials,
-        "input_errors": args.input_errors,
-    }
+    names = ("pattern", "corpus_specials", "input_errors", "min_frequency", "max_token_bytes")
+    fields = {"special_tokens": args.special, **{name: getattr(args, name, None) for name in names}}
     return {name: value for name, value in fields.items() if value is not None}
 
 

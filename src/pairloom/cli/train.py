@@ -107,10 +107,6 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("give --vocab-size" + ("" if args.extend is None else " or --n-tokens"))
     profile = args.profile or DEFAULT_PROFILE
     fields = pretoken_fields(args)
-    if args.min_frequency is not None:
-        fields["min_frequency"] = args.min_frequency
-    if args.max_token_bytes is not None:
-        fields["max_token_bytes"] = args.max_token_bytes
     # Fail before training if the result cannot be saved: the path is taken, or the format cannot express the tokenizer
     # (checked on one without the new merges).
     check_target(args.output, args.format, args.force)
