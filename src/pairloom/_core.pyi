@@ -237,9 +237,6 @@ class PretokenCounts:
     def minus(self, other: PretokenCounts) -> PretokenCounts:
         """Returns these counts minus `other`; CountsError if any count or total of `other` is larger."""
 
-    def copied(self) -> PretokenCounts:
-        """Returns a copy."""
-
     def add(self, other: PretokenCounts) -> None:
         """Adds `other`, a different object, in place; ValueError on overflow. After an error nothing has changed."""
 

@@ -79,11 +79,6 @@ impl PretokenCounts {
         Ok(pruned.into())
     }
 
-    fn copied(&self, py: Python<'_>) -> PyResult<Self> {
-        let inner = &*self.inner.read()?;
-        Ok(py.detach(|| inner.copied()).map_err(|error| exception(py, error))?.into())
-    }
-
     fn add(&self, py: Python<'_>, other: &PretokenCounts) -> PyResult<()> {
         let sum = &mut *self.inner.write()?;
         let other = &*other.inner.read()?;

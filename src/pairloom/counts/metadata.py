@@ -45,13 +45,10 @@ class CountsMetadata:
 
     def as_stored(self) -> dict[str, Any]:
         """Returns the fields as files store them."""
-        stored: dict[str, Any] = {
-            "pattern": self.pattern if isinstance(self.pattern, str) else list(self.pattern),
-            "special_tokens": list(self.special_tokens),
-            "corpus_specials": self.corpus_specials,
-            "unicode_version": self.unicode_version,
-        }
-        return stored | ({"min_count": self.min_count} if self.min_count > 1 else {})
+        stored = dataclasses.asdict(self)
+        if self.min_count == 1:
+            del stored["min_count"]
+        return stored
 
 
 def checked_metadata(pattern: Pattern, special_tokens: Sequence[str], corpus_specials: str) -> CountsMetadata:

@@ -311,7 +311,10 @@ class PretokenCounts:
         if not isinstance(other, PretokenCounts):
             return NotImplemented
         self.metadata.check_addable(other.metadata)
-        self.columns.add(other.columns.copied() if other.columns is self.columns else other.columns)
+        if other.columns is self.columns:
+            self.columns = _core.PretokenCounts.merged([self.columns, other.columns])
+        else:
+            self.columns.add(other.columns)
         return self
 
     def __sub__(self, other: PretokenCounts) -> PretokenCounts:

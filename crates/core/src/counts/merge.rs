@@ -162,16 +162,6 @@ impl PretokenCounts {
         })?;
         Ok(found.into_iter().map(AtomicUsize::into_inner).collect())
     }
-
-    /// Returns a copy, or [`Error::OutOfMemory`].
-    pub fn copied(&self) -> Result<PretokenCounts> {
-        Ok(PretokenCounts {
-            bytes: copied(&self.bytes, SUM)?,
-            ends: copied(&self.ends, SUM)?,
-            counts: copied(&self.counts, SUM)?,
-            totals: self.totals,
-        })
-    }
 }
 
 /// Returns the number of threads for this many pretokens.

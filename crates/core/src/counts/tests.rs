@@ -430,7 +430,7 @@ fn add_gives_what_merge_gives_and_leaves_the_other_as_it_is() {
         let lengths = if round % 2 == 0 { [400, 9] } else { [9, 400] };
         let [a, b] = lengths
             .map(|n| count_texts(&options, Plan::default(), &[&random.text(n), &"long".repeat(n)]).unwrap());
-        let mut both = a.copied().unwrap();
+        let mut both = PretokenCounts::merge(&[&a]).unwrap();
         both.add(&b).unwrap();
         assert_eq!(found(&both), found(&PretokenCounts::merge(&[&a, &b]).unwrap()));
         both.add(&PretokenCounts::default()).unwrap();
