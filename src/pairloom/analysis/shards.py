@@ -55,22 +55,12 @@ class ShardStats:
         return self.n_bytes / self.n_tokens if self.n_tokens else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns everything as JSON values."""
+        """Returns everything as JSON values, without the "n_" and "is_" of the names."""
         return {
-            "folder": self.folder,
-            "format": self.format,
-            "dtype": self.dtype,
-            "complete": self.is_complete,
-            "documents": self.n_documents,
-            "tokens": self.n_tokens,
-            "bytes": self.n_bytes,
+            **{name.removeprefix("n_").removeprefix("is_"): value for name, value in vars(self).items()},
             "bytes_per_token": self.bytes_per_token,
-            "shards": self.n_shards,
-            "file_bytes": self.n_file_bytes,
-            "skipped": self.n_skipped,
             "inputs": [dict(zip(("path", "documents", "tokens"), each, strict=True)) for each in self.inputs],
             "lengths": [each._asdict() for each in self.lengths],
-            "percentiles": self.percentiles,
         }
 
 

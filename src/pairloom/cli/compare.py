@@ -8,7 +8,7 @@ from pairloom import Tokenizer, explain_difference
 from pairloom._internal.arguments import as_text
 from pairloom.analysis.compare import LIBRARIES, compare, load_side, named_documents, side_of
 from pairloom.analysis.render import shown_token
-from pairloom.cli.console import write_stdout
+from pairloom.cli.console import json_line, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
 from pairloom.cli.models import add_format_arguments, load_one_of
 from pairloom.cli.report import add_plot_options, add_report_options, print_report, wants_report
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
         load_side(name) if name.startswith(LIBRARIES) else side_of(load_one_of(name, args), name) for name in args.model
     )
     found = compare(first, second, named_documents(corpus_of(args)))
-    write_stdout(json.dumps(found) + "\n" if args.json else _report(found))
+    write_stdout(json_line(found) if args.json else _report(found))
 
 
 def _load_own(name: str, args: argparse.Namespace, option: str) -> Tokenizer:

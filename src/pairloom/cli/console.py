@@ -80,6 +80,19 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def is_given(args: argparse.Namespace, option: str) -> bool:
+    """Returns whether the option was given; its value can be 0."""
+    value = getattr(args, option)
+    return value is not None and value is not False
+
+
+def check_needs(args: argparse.Namespace, **needed: str) -> None:
+    """Refuses an option that is given without the one that it needs: `check_needs(args, rank="pack")`."""
+    for option, other in needed.items():
+        if is_given(args, option) and not is_given(args, other):
+            args.wrong_usage(f"--{option} needs --{other}".replace("_", "-"))
+
+
 def shown_message(message: str) -> str:
     """Makes a message safe to show: names in it can come from others, and URLs can hold secrets.
 
@@ -123,6 +136,11 @@ def read_stdin() -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise CorpusError(f"stdin: invalid UTF-8 at byte {error.start}; pass UTF-8 text") from error
+
+
+def json_line(value: object) -> str:
+    """Returns the value as one line of JSON, a command's result."""
+    return json.dumps(value) + "\n"
 
 
 def write_stdout(text: str) -> None:

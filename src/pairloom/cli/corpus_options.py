@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from pairloom.cli.console import UsageError, whole_number
+from pairloom.cli.console import UsageError, is_given, whole_number
 from pairloom.tokenizer import SPECIALS
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corp
 def check_reads_nothing(args: argparse.Namespace) -> None:
     """Raises UsageError for options on reading a corpus if none is read, as with --counts."""
     names = ("separator", "lines", *_READING_OPTIONS, "input_errors")
-    given = [option for option in names if getattr(args, option) not in (None, False)]
+    given = [option for option in names if is_given(args, option)]
     if args.text_field != "text":
         given.append("text_field")
     if args.input is None and getattr(args, "parity", None) is None and given:

@@ -1,13 +1,12 @@
 """`pairloom count`: counts the pretokens of a corpus into a counts file; prints one JSON line."""
 
 import argparse
-import json
 import time
 from pathlib import Path
 
 from pairloom import PretokenCounts, TrainingConfig
 from pairloom._internal.atomic import check_free
-from pairloom.cli.console import write_stdout
+from pairloom.cli.console import json_line, write_stdout
 from pairloom.cli.corpus_options import (
     DEFAULT_PROFILE,
     add_corpus_options,
@@ -39,7 +38,7 @@ def run(args: argparse.Namespace) -> None:
     counts = PretokenCounts.from_texts(corpus, **count_options(config, args), progress=args.console.progress)
     counts.save(args.output, overwrite=args.force)
     args.console.wrote(args.output, f"{len(counts)} pretokens and their counts")
-    write_stdout(json.dumps(report(counts, started)) + "\n")
+    write_stdout(json_line(report(counts, started)))
 
 
 def report(counts: PretokenCounts, started: float) -> dict[str, float]:

@@ -1,11 +1,10 @@
 """`pairloom drop`: removes documents from a folder of shards; prints one JSON line."""
 
 import argparse
-import json
 from pathlib import Path
 
 from pairloom._internal.warnings import warn
-from pairloom.cli.console import read_stdin, write_stdout
+from pairloom.cli.console import json_line, read_stdin, write_stdout
 from pairloom.shards.drop import drop_documents
 
 HELP = "remove documents from a folder of shards, by their ids"
@@ -35,5 +34,5 @@ def run(args: argparse.Namespace) -> int:
         warn(f"{args.folder}: {len(done.missing)} of the ids belong to no document: {some}{more}")
     counts = {"documents": done.n_documents, "tokens": done.n_tokens, "shards": len(done.shards)}
     report = {**counts, "missing": len(done.missing), "dropped_earlier": len(done.earlier)}
-    write_stdout(json.dumps(report) + "\n")
+    write_stdout(json_line(report))
     return 0 if done.n_documents or done.earlier else 1

@@ -2,9 +2,8 @@
 
 import argparse
 import dataclasses
-import json
 
-from pairloom.cli.console import whole_number, write_stdout
+from pairloom.cli.console import json_line, whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.shards.config import SHARD_TOKENS
@@ -48,4 +47,4 @@ def run(args: argparse.Namespace) -> None:
             "the error of the estimate is unknown, because that needs at least three pieces; pass a larger "
             "--sample-bytes, or more files if these can be read only from their start",
         )
-    write_stdout(json.dumps(dataclasses.asdict(found)) + "\n")
+    write_stdout(json_line(dataclasses.asdict(found)))

@@ -1,7 +1,6 @@
 """`pairloom inspect`: shows the parts of a tokenizer, and how it splits a text."""
 
 import argparse
-import json
 import os
 import sys
 from typing import Any
@@ -10,7 +9,7 @@ from pairloom import Tokenizer
 from pairloom.analysis.inspect import inspect_tokenizer
 from pairloom.analysis.render import coloured, shown_token
 from pairloom.analysis.stages import stages
-from pairloom.cli.console import text_argument, write_stdout
+from pairloom.cli.console import json_line, text_argument, write_stdout
 from pairloom.cli.models import add_model_arguments, load_model
 
 HELP = (
@@ -46,7 +45,7 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         if text is not None:
             found["ids"] = tokenizer.encode(text)
-        write_stdout(json.dumps(found) + "\n")
+        write_stdout(json_line(found))
         return
     shown = _report(found, tokenizer)
     if text is not None:

@@ -1,12 +1,11 @@
 """`pairloom prune`: removes the tokens that a corpus uses least, or replaces them; prints one JSON line."""
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
 
-from pairloom.cli.console import whole_number, write_stdout
+from pairloom.cli.console import json_line, whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, check_not_replaced, check_reads_nothing, corpus_of
 from pairloom.cli.merge_counts import load_merged
 from pairloom.cli.models import add_model_arguments, load_model
@@ -67,4 +66,4 @@ def run(args: argparse.Namespace) -> None:
         **{what: len(ids) for what, ids in changes._asdict().items()},
         "elapsed_ms": (time.perf_counter() - started) * 1000,
     }
-    write_stdout(json.dumps(report) + "\n")
+    write_stdout(json_line(report))

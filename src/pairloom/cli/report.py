@@ -1,13 +1,12 @@
 """The options of `stats` and `compare` for named corpora, and the report on those corpora."""
 
 import argparse
-import json
 from pathlib import Path
 
 from pairloom import Tokenizer
 from pairloom.analysis.plots import check_plot, plot_report
 from pairloom.analysis.report import report, report_text
-from pairloom.cli.console import write_stdout
+from pairloom.cli.console import check_needs, json_line, write_stdout
 from pairloom.cli.corpus_options import named_corpora
 
 
@@ -38,8 +37,7 @@ def wants_report(args: argparse.Namespace) -> bool:
     """Returns whether --corpus names corpora to report on; exactly one of it and --input must be given."""
     if (args.input is None) == (args.corpus is None):
         args.wrong_usage("pass either --input or --corpus")
-    if args.parallel and args.corpus is None:
-        args.wrong_usage("--parallel needs --corpus")
+    check_needs(args, parallel="corpus")
     return args.corpus is not None
 
 
@@ -54,6 +52,6 @@ def print_report(args: argparse.Namespace, tokenizers: dict[str, Tokenizer]) -> 
         plot_report(found, Path(args.plot), args.force)
         args.console.wrote(args.plot, "a plot")
     if args.json:
-        write_stdout(json.dumps([each.as_dict() for each in found]) + "\n")
+        write_stdout(json_line([each.as_dict() for each in found]))
     else:
         write_stdout("\n".join(report_text(each, tokenizers[each.name]) for each in found))

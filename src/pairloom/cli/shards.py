@@ -1,12 +1,11 @@
 """`pairloom shards`: shows what a folder of shards holds, as a table, JSON or a plot."""
 
 import argparse
-import json
 from pathlib import Path
 
 from pairloom.analysis.plots import check_plot, plot_shards
 from pairloom.analysis.shards import shard_stats, shard_stats_text
-from pairloom.cli.console import write_stdout
+from pairloom.cli.console import json_line, write_stdout
 from pairloom.cli.report import add_plot_options
 
 HELP = "show what a folder of shards contains: documents, tokens, document lengths, tokens of each input"
@@ -27,4 +26,4 @@ def run(args: argparse.Namespace) -> None:
     if args.plot is not None:
         plot_shards(stats, Path(args.plot), args.force)
         args.console.wrote(args.plot, "a plot")
-    write_stdout(json.dumps(stats.as_dict()) + "\n" if args.json else shard_stats_text(stats))
+    write_stdout(json_line(stats.as_dict()) if args.json else shard_stats_text(stats))

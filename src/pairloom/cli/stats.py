@@ -1,14 +1,13 @@
 """`pairloom stats`: measures a tokenizer's compression and vocabulary use on a corpus; a table, JSON or a plot."""
 
 import argparse
-import json
 from pathlib import Path
 
 from pairloom.analysis.curve import training_curve
 from pairloom.analysis.plots import check_plot, plot_stats
 from pairloom.analysis.report import figure_text
 from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, corpus_stats
-from pairloom.cli.console import whole_number, write_stdout
+from pairloom.cli.console import json_line, whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.cli.report import add_plot_options, add_report_options, print_report, wants_report
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
             args.console.say("note", f"no plots of vocabulary size and training: {error}")
         plot_stats(stats, curve, Path(args.plot), args.force)
         args.console.wrote(args.plot, "a plot")
-    write_stdout(json.dumps(stats.as_dict()) + "\n" if args.json else _table(stats))
+    write_stdout(json_line(stats.as_dict()) if args.json else _table(stats))
 
 
 def _table(stats: CorpusStats) -> str:

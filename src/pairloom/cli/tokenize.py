@@ -1,13 +1,12 @@
 """`pairloom tokenize`: encodes a corpus into a folder of shards; prints one JSON line."""
 
 import argparse
-import json
 import time
 from typing import Any
 
 from pairloom._internal.urls import is_url
 from pairloom._internal.warnings import warn
-from pairloom.cli.console import INPUT_SKIPPED, whole_number, write_stdout
+from pairloom.cli.console import INPUT_SKIPPED, check_needs, json_line, whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.shards.config import SHARD_TOKENS
@@ -105,10 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Tokenizes and prints one JSON line; returns the exit status."""
-    if args.rewrite and not args.resume:
-        args.wrong_usage("--rewrite needs --resume")
-    if args.id_field is not None and not args.provenance:
-        args.wrong_usage("--id-field needs --provenance")
+    check_needs(args, rewrite="resume", id_field="provenance", shuffle="pack", rank="pack", world_size="pack")
     if args.takeover and not is_url(args.output):
         args.wrong_usage("--takeover needs a URL as --output: the lock of a local folder ends with its run")
     pack = _pack_options(args)
@@ -148,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
         report["parts"] = {
             name: {"documents": part.n_documents, "tokens": part.n_tokens} for name, part in result.parts.items()
         }
-    write_stdout(json.dumps(report) + "\n")
+    write_stdout(json_line(report))
     return INPUT_SKIPPED if args.strict and (result.n_skipped or result.skipped_files) else 0
 
 
@@ -172,9 +168,6 @@ def _pack_options(args: argparse.Namespace) -> dict[str, Any] | None:
             "--pack and --split cannot be combined: tokenize with --split, then pack each part (pairloom.pack_shards)"
         )
     if args.pack is None:
-        for name in ("shuffle", "rank", "world_size"):
-            if getattr(args, name) is not None:
-                args.wrong_usage(f"--{name.replace('_', '-')} needs --pack")
         return None
     if (args.rank is None) != (args.world_size is None):
         args.wrong_usage("--rank and --world-size belong together")

@@ -8,7 +8,7 @@ from pathlib import Path
 from pairloom import Corpus, PretokenCounts, Tokenizer, TrainingConfig
 from pairloom._internal.atomic import check_free, write_file
 from pairloom._internal.byte_alphabet import to_alphabet
-from pairloom.cli.console import whole_number, write_stdout
+from pairloom.cli.console import check_needs, json_line, whole_number, write_stdout
 from pairloom.cli.corpus_options import (
     DEFAULT_PROFILE,
     add_corpus_options,
@@ -28,7 +28,7 @@ from pairloom.training.extend import Extension, extend_counted, pattern_of_count
 from pairloom.training.parity import check_names
 from pairloom.training.prune import counts_of
 from pairloom.training.trace import TrainingStep
-from pairloom.training.train import check_counts, lay_out
+from pairloom.training.train import lay_out
 
 HELP = "train a tokenizer on a corpus, or on counts"
 
@@ -95,12 +95,9 @@ def run(args: argparse.Namespace) -> None:
     """Trains, saves, and prints one JSON line."""
     if sum(given is not None for given in (args.input, args.counts, args.parity)) != 1:
         args.wrong_usage("pass exactly one of --input, --counts and --parity")
-    if args.parity_reference is not None and args.parity is None:
-        args.wrong_usage("--parity-reference needs --parity")
+    check_needs(args, parity_reference="parity", n_tokens="extend", renumber="extend")
     if args.parity is not None and (args.extend is not None or args.trace is not None):
         args.wrong_usage("--parity cannot be combined with --extend or --trace")
-    if args.extend is None and (args.n_tokens is not None or args.renumber):
-        args.wrong_usage("--n-tokens and --renumber need --extend")
     if args.extend is not None and args.trace is not None:
         args.wrong_usage("--trace cannot be combined with --extend")
     if (args.vocab_size is None) == (args.n_tokens is None):
@@ -156,8 +153,6 @@ def run(args: argparse.Namespace) -> None:
         else:
             if args.pattern is None:
                 pattern = pattern_of_counts(counts, start.model)
-            else:
-                check_counts(counts, config)
             what = Extension.of(start.model, args.vocab_size, pattern, args.profile, **more, fields=fields)
             tokenizer = Tokenizer.from_model(extend_counted(what, start._core, lambda **_: counts, **run))
     requested = args.vocab_size
@@ -176,7 +171,7 @@ def run(args: argparse.Namespace) -> None:
         "special_token_count": len(tokenizer.special_tokens),
         "elapsed_ms": (time.perf_counter() - started) * 1000,
     }
-    write_stdout(json.dumps(report) + "\n")
+    write_stdout(json_line(report))
 
 
 def _line_of(step: TrainingStep) -> str:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from pairloom.cli.console import whole_number, write_stdout
+from pairloom.cli.console import check_needs, whole_number, write_stdout
 from pairloom.cli.messages import with_option_names
 from pairloom.cli.models import add_model_arguments, load_model, refuse_format_options
 from pairloom.shards.verify import verify_shards
@@ -30,9 +30,7 @@ def run(args: argparse.Namespace) -> int:
     """Prints a line for each damaged part. The exit status is 1 if one was not repaired."""
     if args.repair and args.model is None:
         args.wrong_usage("--repair needs --model, the tokenizer that made the shards")
-    for option in ("input", "model"):
-        if getattr(args, option) is not None and not args.repair:
-            args.wrong_usage(f"--{option} needs --repair")
+    check_needs(args, input="repair", model="repair")
     if args.model is None:
         refuse_format_options(args, "needs --model")
     model = load_model(args) if args.repair else None
