@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from pairloom import _core
 from pairloom._internal import atomic
@@ -29,7 +29,7 @@ from pairloom.patterns import pattern_name, pattern_text
 
 PathLike = str | os.PathLike[str]
 MissingBytes = Literal["raise", "drop"]
-MISSING_BYTES: tuple[MissingBytes, ...] = ("raise", "drop")
+MISSING_BYTES: tuple[MissingBytes, ...] = get_args(MissingBytes)
 """What encoding does with a byte that has no token."""
 
 READABLE = ("pairloom", "huggingface", "tiktoken", "gpt2", "tekken", "sentencepiece", "gguf")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from pairloom import _core
@@ -87,7 +88,10 @@ class DecodeMethods(TokenizerBase):
         check_iterable("ids", "int", ids)
         given = list(ids)
         canonical = self._core.encode(self._core.decode(given, "strict"))
-        return canonical, _first_difference(given, canonical)
+        if given == canonical:
+            return canonical, None
+        pairs = zip_longest(given, canonical)
+        return canonical, next(at for at, (one, other) in enumerate(pairs) if one != other)
 
     def is_canonical(self, ids: Iterable[int] | npt.NDArray[Any]) -> bool:
         """Whether `encode` returns exactly `ids` for their text; False if they do not decode to text."""
@@ -106,11 +110,3 @@ class DecodeMethods(TokenizerBase):
         call raises RuntimeError.
         """
         return self._core.decode_stream(prompt_ids, check_bool("skip_special_tokens", skip_special_tokens))
-
-
-def _first_difference(given: Sequence[int], canonical: Sequence[int]) -> int | None:
-    """Returns the index of the first id that differs or that only one list has; None if the lists are equal."""
-    if given == canonical:
-        return None
-    pairs = zip(given, canonical, strict=False)
-    return next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(given), len(canonical)))

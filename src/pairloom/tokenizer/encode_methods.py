@@ -77,7 +77,6 @@ class EncodeMethods(TokenizerBase):
 
         The post-processor of a tokenizer.json can put the second text first.
 
-
         add_special_tokens: add the special tokens that the post-processor of a tokenizer.json puts around texts
         (BOS, EOS).
         allowed_special: the special tokens that become their ids, "all" by default; the others are plain text.

@@ -6,44 +6,22 @@ It has what training BPE needs, and writes the library's tokenizer.json byte for
 that says so. The library itself is not needed.
 """
 
-from pairloom.dropin.encoding import Encoding
-from pairloom.dropin.tokenizers import (
-    decoders,
-    implementations,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
-from pairloom.dropin.tokenizers.components import AddedToken, Regex
-from pairloom.dropin.tokenizers.implementations import (
-    BertWordPieceTokenizer,
-    ByteLevelBPETokenizer,
-    CharBPETokenizer,
-    SentencePieceBPETokenizer,
-    SentencePieceUnigramTokenizer,
-)
-from pairloom.dropin.tokenizers.tokenizer import Tokenizer
+from pairloom.dropin.encoding import Encoding as Encoding
+from pairloom.dropin.tokenizers import decoders as decoders
+from pairloom.dropin.tokenizers import implementations as implementations
+from pairloom.dropin.tokenizers import models as models
+from pairloom.dropin.tokenizers import normalizers as normalizers
+from pairloom.dropin.tokenizers import pre_tokenizers as pre_tokenizers
+from pairloom.dropin.tokenizers import processors as processors
+from pairloom.dropin.tokenizers import trainers as trainers
+from pairloom.dropin.tokenizers.components import AddedToken as AddedToken
+from pairloom.dropin.tokenizers.components import Regex as Regex
+from pairloom.dropin.tokenizers.implementations import BertWordPieceTokenizer as BertWordPieceTokenizer
+from pairloom.dropin.tokenizers.implementations import ByteLevelBPETokenizer as ByteLevelBPETokenizer
+from pairloom.dropin.tokenizers.implementations import CharBPETokenizer as CharBPETokenizer
+from pairloom.dropin.tokenizers.implementations import SentencePieceBPETokenizer as SentencePieceBPETokenizer
+from pairloom.dropin.tokenizers.implementations import SentencePieceUnigramTokenizer as SentencePieceUnigramTokenizer
+from pairloom.dropin.tokenizers.tokenizer import Tokenizer as Tokenizer
 
 __version__ = "0.23.3"
 """The release of the library that this stands in for."""
-
-__all__ = [
-    "AddedToken",
-    "BertWordPieceTokenizer",
-    "ByteLevelBPETokenizer",
-    "CharBPETokenizer",
-    "Encoding",
-    "Regex",
-    "SentencePieceBPETokenizer",
-    "SentencePieceUnigramTokenizer",
-    "Tokenizer",
-    "decoders",
-    "implementations",
-    "models",
-    "normalizers",
-    "pre_tokenizers",
-    "processors",
-    "trainers",
-]

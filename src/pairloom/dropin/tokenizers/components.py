@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_iterable, check_str, shown
 from pairloom.errors import FormatError
+from pairloom.formats.shared.json_text import camel_case
 
 _BEHAVIORS = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
 _STEPS = ("normalizers", "pretokenizers", "decoders", "processors")
@@ -82,7 +83,7 @@ class Component:
             if field.name == "pattern":
                 value = {"Regex": value.pattern} if isinstance(value, Regex) else {"String": value}
             elif field.name == "behavior":
-                value = value.title().replace("_", "")
+                value = camel_case(value)
             elif field.name in _STEPS:
                 value = [step.node() for step in value]
             node[self.renamed.get(field.name, field.name)] = value
@@ -100,7 +101,7 @@ class Component:
                 [(kind, value)] = value.items()
                 value = Regex(value) if kind == "Regex" else value
             elif field.name == "behavior":
-                value = next((each for each in _BEHAVIORS if each.title().replace("_", "") == value), value)
+                value = next((each for each in _BEHAVIORS if camel_case(each) == value), value)
             setattr(made, field.name, value)
         if node:
             raise FormatError(f"{cls.__name__} has no setting {shown(next(iter(node)))}")

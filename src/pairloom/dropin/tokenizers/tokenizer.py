@@ -23,7 +23,7 @@ from pairloom.dropin.tokenizers.plain_encoder import PlainEncoder, decode
 from pairloom.dropin.tokenizers.trainers import BpeTrainer
 from pairloom.errors import CorpusError, FormatError, MissingByteError
 from pairloom.formats.reader import read
-from pairloom.formats.shared.json_text import parse
+from pairloom.formats.shared.json_text import camel_case, parse
 from pairloom.post_processing import PostProcessor, post_processor_of
 
 _PARTS: dict[str, type[Component]] = {
@@ -183,7 +183,7 @@ class Tokenizer(HuggingFaceTokenizer):
             truncation = {
                 "direction": truncation["direction"].capitalize(),
                 "max_length": truncation["max_length"],
-                "strategy": truncation["strategy"].title().replace("_", ""),
+                "strategy": camel_case(truncation["strategy"]),
                 "stride": truncation["stride"],
             }
         if padding is not None:

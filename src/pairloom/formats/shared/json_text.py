@@ -22,6 +22,11 @@ def parse(data: bytes, name: str) -> Any:
         raise FormatError(f"{name}: the JSON is nested too deeply, or has a number with thousands of digits") from None
 
 
+def camel_case(name: str) -> str:
+    """Returns the name as a tokenizer.json writes it: "merged_with_next" is "MergedWithNext" there."""
+    return name.title().replace("_", "")
+
+
 def take_id(value: object, where: str) -> int:
     """Returns `value`; FormatError if it is not an integer in the range of ids."""
     if type(value) is not int:

@@ -9,18 +9,12 @@ from pairloom import _core
 from pairloom._core import DIGIT, PUNCTUATION
 from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError, PatternError
+from pairloom.formats.shared.json_text import camel_case
 from pairloom.model import DROP_STEP, UNKNOWN, UNKNOWN_EACH, WORDS, Pattern
 from pairloom.patterns import BYTE_LEVEL, GPT2, uncommented
 
 # Takes the whole text as one pretoken.
 _WHOLE = r"[\s\S]+"
-_COMMENTS: Final = {
-    "Isolated": "isolated",
-    "Contiguous": "contiguous",
-    "MergedWithPrevious": "merged_with_previous",
-    "MergedWithNext": "merged_with_next",
-}
-_BEHAVIORS: Final = {comment: behavior for behavior, comment in _COMMENTS.items()}
 _BYTE_LEVEL: Final = {"type": "ByteLevel", "trim_offsets": True}
 # Written as named steps rather than patterns, since HuggingFace's Unicode tables are of other versions.
 _STEPS: Final[dict[str, dict[str, Any]]] = {
@@ -28,9 +22,8 @@ _STEPS: Final[dict[str, dict[str, Any]]] = {
     DIGIT + "+": {"type": "Digits", "individual_digits": False},
     PUNCTUATION: {"type": "Punctuation", "behavior": "Isolated"},
     **{
-        f"(?#{comment}){PUNCTUATION}": {"type": "Punctuation", "behavior": behavior}
-        for behavior, comment in _COMMENTS.items()
-        if behavior != "Isolated"
+        f"(?#{comment}){PUNCTUATION}": {"type": "Punctuation", "behavior": camel_case(comment)}
+        for comment in ("contiguous", "merged_with_previous", "merged_with_next")
     },
 }
 # Steps that drop white space, by the pattern that they split by.
@@ -89,7 +82,7 @@ def _written(text: str) -> dict[str, Any]:
             f"a tokenizer.json would split at empty matches of the pattern {shown(regex)}; save as 'pairloom', or "
             "rewrite the pattern so that each match has a character"
         )
-    behavior = "Isolated" if comment is None else _BEHAVIORS[comment]
+    behavior = camel_case(comment or "isolated")
     return {"type": "Split", "pattern": {"Regex": written}, "behavior": behavior, "invert": False}
 
 
