@@ -117,6 +117,7 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
             f"there are {len(checked)} special tokens, but at most {MAX_SPECIAL_TOKENS} are allowed; add the others "
             "to the vocabulary"
         )
+    seen: set[str] = set()
     for token in checked:
         if not isinstance(token, str):
             raise ValueError(f"a special token must be a str, not {type(token).__name__} ({shown(token)})")
@@ -126,8 +127,6 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
             token.encode()
         except UnicodeEncodeError as error:
             raise ValueError(f"special token {shown(token)} contains a lone surrogate, which is not text") from error
-    seen: set[str] = set()
-    for token in checked:
         if token in seen:
             raise ValueError(f"special token {shown(token)} is listed twice; list it once")
         seen.add(token)

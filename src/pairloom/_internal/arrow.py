@@ -94,17 +94,6 @@ def _column(kind: Any, n_rows: int, rows: Any, arrays: list[npt.NDArray[Any]], c
     return pyarrow.Array.from_buffers(kind, n_rows, buffers, rows.null_count, children=children)
 
 
-def _narrowed(offsets: npt.NDArray[np.int64], is_large: bool | None) -> tuple[npt.NDArray[Any], bool]:
-    """Returns (offsets, whether they are 64-bit): 64-bit if `is_large`, else 32-bit; None means 32-bit if possible."""
-    end = int(offsets[-1])
-    if is_large is False and end >= 2**31:
-        raise ValueError(
-            f"{end} items are too many for the 32-bit offsets of this type; pass a large type, or fewer rows"
-        )
-    large = end >= 2**31 if is_large is None else is_large
-    return (offsets if large else offsets.astype(np.int32)), large
-
-
 def encoded(encoder: _core.Encoder, texts: Any, kind: Any, threads: int, specials: _core.SpecialPolicy | None) -> Any:
     """Returns the ids of each row, as a pyarrow.Array of lists of type `kind`; None means the narrowest type."""
     rows, pyarrow = _rows("texts", texts), import_pyarrow()
@@ -123,10 +112,15 @@ def encoded(encoder: _core.Encoder, texts: Any, kind: Any, threads: int, special
         )
     ids, offsets = encoder.encode_batch_to_numpy(rows, threads, specials, are_rows=True)
     values = pyarrow.array(ids.astype(item, copy=False))
-    narrow, is_large = _narrowed(offsets, None if kind is None else types.is_large_list(kind))
+    is_long = int(offsets[-1]) >= 2**31
     if kind is None:
-        kind = (pyarrow.large_list if is_large else pyarrow.list_)(values.type)
-    return _column(kind, len(rows), rows, [narrow], [values])
+        kind = (pyarrow.large_list if is_long else pyarrow.list_)(values.type)
+    if not types.is_large_list(kind):
+        if is_long:
+            remedy = "pass a large type, or fewer rows"
+            raise ValueError(f"{offsets[-1]} items are too many for the 32-bit offsets of this type; {remedy}")
+        offsets = offsets.astype(np.int32)
+    return _column(kind, len(rows), rows, [offsets], [values])
 
 
 def n_tokens(encoder: _core.Encoder, texts: Any, threads: int, specials: _core.SpecialPolicy | None) -> Any:

@@ -163,10 +163,5 @@ def pretoken_fields(args: argparse.Namespace) -> dict[str, Any]:
 
 def count_options(config: TrainingConfig, args: argparse.Namespace) -> dict[str, Any]:
     """Returns the keyword arguments of `PretokenCounts.from_texts`."""
-    return {
-        "pattern": config.pattern,
-        "special_tokens": config.special_tokens,
-        "corpus_specials": config.corpus_specials,
-        "threads": args.threads,
-        "max_memory": args.max_memory,
-    }
+    cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
+    return {**cut, "threads": args.threads, "max_memory": args.max_memory}

@@ -3,7 +3,6 @@
 import argparse
 import json
 
-from pairloom import Tokenizer
 from pairloom.cli.console import read_stdin, text_argument, write_stdout
 from pairloom.cli.corpus_options import add_specials_option
 from pairloom.cli.models import add_model_arguments, load_model
@@ -27,14 +26,9 @@ def run(args: argparse.Namespace) -> None:
         ids = tokenizer.encode_file(args.input, specials=args.specials).tolist()
     else:
         text = text_argument(args.text) if args.text is not None else read_stdin()
-        ids = _encoded(tokenizer, text, args.specials)
+        if args.specials == "error":
+            # The errors of encode_iterable name the option `specials`; those of encode name keyword arguments.
+            ids = list(tokenizer.encode_iterable([text], specials="error"))
+        else:
+            ids = tokenizer.encode(text, allowed_special="all" if args.specials == "recognise" else ())
     write_stdout(json.dumps(ids, separators=(",", ":")) + "\n")
-
-
-def _encoded(tokenizer: Tokenizer, text: str, specials: str) -> list[int]:
-    if specials == "recognise":
-        return tokenizer.encode(text)
-    if specials == "ordinary":
-        return tokenizer.encode_ordinary(text)
-    # The errors of encode_iterable name the option `specials`; those of encode name keyword arguments.
-    return list(tokenizer.encode_iterable([text], specials=specials))

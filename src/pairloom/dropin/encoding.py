@@ -35,6 +35,11 @@ class Columns:
     words: list[int | None]
     problem: str = ""
 
+    @classmethod
+    def without_text(cls, tokens: list[str], problem: str = "") -> Columns:
+        """Returns the columns of tokens that stand for no part of the text."""
+        return cls(tokens, [(0, 0)] * len(tokens), [None] * len(tokens), problem)
+
     def __getitem__(self, part: slice) -> Columns:
         return Columns(self.tokens[part], self.offsets[part], self.words[part], self.problem)
 
@@ -246,7 +251,7 @@ class Encoding:
             [pad_type_id] * n,
             [1] * n,
             [0] * n,
-            lambda: Columns([pad_token] * n, [(0, 0)] * n, [None] * n),
+            lambda: Columns.without_text([pad_token] * n),
         )
         ranges, overflowing = self.ranges, self.overflowing
         if direction == "left":
@@ -258,7 +263,7 @@ class Encoding:
     @staticmethod
     def merge(encodings: Sequence[Encoding], growing_offsets: bool = True) -> Encoding:
         """Joins encodings; every overflowing part is combined with every part of the others."""
-        merged = Encoding.of([], lambda: Columns([], [], []))
+        merged = Encoding.of([], lambda: Columns.without_text([]))
         for encoding in encodings:
             merged = _with_overflow(merged, encoding, growing_offsets)
         return merged

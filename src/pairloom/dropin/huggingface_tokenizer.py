@@ -170,7 +170,7 @@ class HuggingFaceTokenizer:
             pairs = [self._encode_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs]
         if fast:
             for encoding in (each for both in pairs for each in both if each is not None):
-                _without_offsets(encoding)
+                encoding.columns = partial(Columns.without_text, [""] * len(encoding))
         return self._padded([self.post_process(first, second, add, _pad=False) for first, second in pairs])
 
     def ids_around_text(self) -> tuple[list[int], list[int]] | None:
@@ -217,7 +217,8 @@ class HuggingFaceTokenizer:
                     each._type_ids = [piece.type_id] * len(each)
                 parts.append(text)
             elif add_special_tokens:
-                parts.append(_encoding_of_special(piece))
+                columns = partial(Columns.without_text, list(piece.tokens))
+                parts.append(Encoding.of(list(piece.ids), columns, piece.type_id, special=1))
         merged = parts[0] if len(parts) == 1 else Encoding.merge(parts, growing_offsets=False)
         return self._padded([merged])[0] if _pad else merged
 
@@ -340,26 +341,10 @@ def truncation_and_padding(file: Mapping[str, Any]) -> tuple[dict[str, Any] | No
     return truncation, padding
 
 
-def _encoding_of_special(piece: Special) -> Encoding:
-    n = len(piece.ids)
-    return Encoding.of(
-        list(piece.ids),
-        lambda: Columns(list(piece.tokens), [(0, 0)] * n, [None] * n),
-        piece.type_id,
-        special=1,
-    )
-
-
 def _in_one_word(columns: Callable[[], Columns], index: int) -> Columns:
     """Returns columns in which all tokens belong to word `index` of an is_pretokenized text."""
     found = columns()
     return replace(found, words=[index] * len(found.tokens))
-
-
-def _without_offsets(encoding: Encoding) -> None:
-    """Blanks tokens, offsets and words, as encode_batch_fast does."""
-    n = len(encoding)
-    encoding.columns = lambda: Columns([""] * n, [(0, 0)] * n, [None] * n)
 
 
 def _trimmed(columns: Callable[[], Columns], keep_first_space: bool) -> Columns:

@@ -22,7 +22,6 @@ from pairloom.pretokens import pretokenize
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
 
-_NO_TEXT = Columns([], [], [])
 _COMPARABLE_STEPS = {"nfc", "nfd", "nfkc", "nfkd", "lowercase", "prefix_space"}
 """The normalizer steps that `_as_spelled` can allow: it compares each character to see if they changed a text."""
 _WHITE_SPACE = re.compile(f"[{WHITE_SPACE}]*")
@@ -89,7 +88,7 @@ class LoadedTokenizer:
         the normalizer changed.
         """
         if not ids:
-            return _NO_TEXT
+            return Columns.without_text([])
         tokens = [self.text_of[token_id] for token_id in ids]
         specials = recognised(self.encoder(as_text), text, ids).tolist()
         for at in np.flatnonzero(specials).tolist() if self.normalized else ():
@@ -102,7 +101,7 @@ class LoadedTokenizer:
             if self.model.strips:
                 # lstrip and rstrip tokens are spelled with the white space they absorb, so tokens are unknown too.
                 raise
-            return Columns(tokens, [(0, 0)] * len(ids), [None] * len(ids), str(error))
+            return Columns.without_text(tokens, str(error))
         characters = char_spans(split, spans).copy()
         if spaces or taken:
             # An added space gets the span of the character after it.
