@@ -307,6 +307,7 @@ def test_missing_bytes_are_dropped_as_tokenizers_drops_them(tmp_path: Path) -> N
         ours.save(tmp_path / "native.json", overwrite=True)
         again = Tokenizer.load(tmp_path / "native.json")
         assert again == ours != kept and not ours.is_lossless
+        assert Tokenizer.load(tmp_path / "native.json", missing_bytes="raise").normalizer == kept.normalizer
         ours.save(tmp_path / "t.json", format="huggingface", overwrite=True)
         assert Tokenizer.load(tmp_path / "t.json", missing_bytes="drop") == ours
 

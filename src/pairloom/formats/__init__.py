@@ -158,7 +158,8 @@ def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> 
     """Returns the model, set up for bytes of UTF-8 that its vocabulary lacks; `name` is its file, for messages.
 
     choice: "raise" raises MissingByteError for a text that holds such a byte; "drop" leaves these bytes out of
-    pretokens before merging, as HuggingFace's library does; None is "raise" with a warning that names them.
+    pretokens before merging, as HuggingFace's library does; None is "raise" with a warning that names them, or what a
+    file of pairloom's own says.
     Raises FormatError for "drop" with ignore_merges, or if the file's library replaces such bytes by other tokens.
     """
     if choice is not None:
@@ -175,7 +176,10 @@ def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> 
         return model
     kept = config_of(model).get(KEPT_TOKENIZER_JSON)
     are_replaced = isinstance(kept, dict) and "model" in kept
-    if choice == "drop" and DROP_STEP not in model.normalizer:
+    if DROP_STEP in model.normalizer:
+        raises = tuple(step for step in model.normalizer if step != DROP_STEP)
+        return model.replaced(normalizer=raises) if choice == "raise" else model
+    if choice == "drop":
         if are_replaced:
             raise FormatError(
                 f'{name}: missing_bytes="drop" is not supported with unk_token or byte_fallback, which give such bytes '
@@ -186,7 +190,7 @@ def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> 
                 f'{name}: missing_bytes="drop" is not supported for a tokenizer that looks up whole pretokens'
             )
         return model.replaced(normalizer=(DROP_STEP, *model.normalizer))
-    if choice is None and DROP_STEP not in model.normalizer:
+    if choice is None:
         from pairloom.vocabulary import missing_bytes_text
 
         drop = "" if are_replaced else '"drop" to drop such bytes, as HuggingFace does, or '
