@@ -334,6 +334,7 @@ def test_several_chat_templates_are_kept_by_name(tokenizer: Tokenizer, tmp_path:
     loaded = Tokenizer.load(tmp_path)
     assert loaded.chat_template == "first"
     assert {"name": "tool_use", "template": "second"} in loaded.tokenizer_config["chat_template"]
+    assert Tokenizer.load(tmp_path.as_uri()) == loaded
     (tmp_path / "chat_template.jinja").write_bytes(b"\xff")
     with pytest.raises(FormatError, match=r"chat_template\.jinja: not UTF-8 at byte 0"):
         Tokenizer.load(tmp_path)

@@ -126,6 +126,10 @@ def load(
     return pretrained.apply(model, companions, folder, incomplete=incomplete)
 
 
+def _name_of(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
 @contextlib.contextmanager
 def _fetched(url: str) -> Iterator[Path]:
     """Copies a file at a URL, or a folder's tokenizer files, and yields the local path."""
@@ -136,16 +140,18 @@ def _fetched(url: str) -> Iterator[Path]:
 
     name = public_url(url).rstrip("/")
     with tempfile.TemporaryDirectory(prefix="pairloom-") as local:
-        copy = Path(local, name.rpartition("/")[2])
+        copy = Path(local, _name_of(name))
         with errors_of_store(name):
             files, path = import_optional("fsspec", "reading URLs").core.url_to_fs(url)
             # Object stores have no folders: if no object's name begins with this one, listing raises an error.
-            listed = None if files.isfile(path) else files.ls(path, detail=False)
+            listed = None if files.isfile(path) else [_name_of(found) for found in files.ls(path, detail=False)]
+            if listed and (inner := pretrained.TEMPLATES_NAME) in listed:
+                listed += [f"{inner}/{_name_of(found)}" for found in files.ls(f"{path}/{inner}", detail=False)]
         if listed is None:
             copy_remote(url, copy)
         else:
-            copy.mkdir()
-            for file in (found.rstrip("/").rpartition("/")[2] for found in listed):
+            (copy / pretrained.TEMPLATES_NAME).mkdir(parents=True)
+            for file in listed:
                 if any(fnmatch.fnmatch(file, wanted) for wanted in FILES_OF_A_FOLDER):
                     copy_remote(f"{url.rstrip('/')}/{file}", copy / file)
         try:

@@ -33,7 +33,7 @@ CONFIG_NAME = "tokenizer_config.json"
 _MAP_NAME = "special_tokens_map.json"
 _ADDED_NAME = "added_tokens.json"
 _TEMPLATE_NAME = "chat_template.jinja"
-_TEMPLATES_NAME = "additional_chat_templates"
+TEMPLATES_NAME = "additional_chat_templates"
 _ADDED_TOKENS_KEY = "added_tokens_decoder"
 
 # The tokenizer has this setting itself; transformers 4 turns it off unless the config has it too.
@@ -94,7 +94,7 @@ def read(folder: Path) -> Companions:
             config[_ADDED_FILE_KEY] = {
                 str(i): {"content": literal, "special": literal in named} for literal, i in ids.items()
             }
-    templates = {path.stem: _text(path) for path in sorted((folder / _TEMPLATES_NAME).glob("*.jinja"))}
+    templates = {path.stem: _text(path) for path in sorted((folder / TEMPLATES_NAME).glob("*.jinja"))}
     if (folder / _TEMPLATE_NAME).is_file():
         config["chat_template"] = _text(folder / _TEMPLATE_NAME)
     if templates:
