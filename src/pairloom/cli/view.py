@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pairloom._internal.atomic import check_file
 from pairloom.analysis.compare import named_documents
-from pairloom.cli.console import text_argument, write_stdout
+from pairloom.cli.console import check_needs, text_argument, write_stdout
 from pairloom.cli.corpus_options import (
     add_corpus_options,
     add_specials_option,
@@ -55,8 +55,7 @@ def run(args: argparse.Namespace) -> None:
     if not args.text and args.input is None:
         args.wrong_usage("there is no text: pass --text or --input")
     check_reads_nothing(args)
-    if args.open and args.output is None:
-        args.wrong_usage("--open needs a file: pass --output FILE")
+    check_needs(args, open="output")
     if args.output is None and sys.stdout is not None and sys.stdout.isatty():
         args.wrong_usage("the page is HTML, which a terminal cannot show: pass --output FILE, and --open to see it")
     output = None if args.output is None else Path(args.output)
