@@ -196,6 +196,9 @@ def test_the_libraries_by_name(models: tuple[Path, Path, Path], monkeypatch: pyt
     for other in ("tiktoken:of_a_test", f"hf:{first.parent / 'tokenizer.json'}", first):
         report = output("compare --input", text, "--model", f"hf:{first.parent}", "--model", other)
         assert report.splitlines()[-1] == "the ids are the same"
+    libraries = ("--model", "tiktoken:of_a_test", "--model", "tiktoken:of_a_test")
+    refused = run("compare --pattern gpt2 --input", text, *libraries)
+    assert (refused.status, "--pattern does not apply" in refused.err) == (2, True)
 
 
 @pytest.mark.parametrize(

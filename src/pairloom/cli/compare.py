@@ -10,7 +10,7 @@ from pairloom.analysis.compare import LIBRARIES, compare, load_side, named_docum
 from pairloom.analysis.render import shown_token
 from pairloom.cli.console import json_line, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
-from pairloom.cli.models import add_format_arguments, load_one_of
+from pairloom.cli.models import add_format_arguments, load_one_of, refuse_format_options
 from pairloom.cli.report import add_plot_options, add_report_options, print_report, wants_report
 
 HELP = "compare two tokenizers: ids, token boundaries, token counts and bytes per token"
@@ -56,6 +56,8 @@ def run(args: argparse.Namespace) -> None:
         text = json.dumps(explanation.as_dict()) if args.json else f"cause: {explanation.cause}\n{explanation}"
         write_stdout(text + "\n")
         return
+    if all(name.startswith(LIBRARIES) for name in args.model):
+        refuse_format_options(args, "does not apply: the models' libraries know all of it")
     first, second = (
         load_side(name) if name.startswith(LIBRARIES) else side_of(load_one_of(name, args), name) for name in args.model
     )
