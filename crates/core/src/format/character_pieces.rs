@@ -101,24 +101,23 @@ pub fn check_decoder(decoder: Option<&Node<'_>>, has_prefix: bool, has_fallback:
         let is_never = decoder.string("prepend_scheme").is_ok_and(|scheme| scheme == "never");
         return if is_never == has_prefix { refused(decoder) } else { Ok(has_prefix) };
     }
-    let mut found = 0; // 16: out of order
+    let mut kinds = Vec::new();
     for step in steps {
-        let order = match step.string("type")? {
-            "Replace" if is_replace(step, SYMBOL, " ") => 1,
-            "ByteFallback" => 2,
-            "Fuse" => 4,
-            "Strip"
-                if step.string("content")? == " "
-                    && text_is(step, "start", "1")
-                    && text_is(step, "stop", "0") =>
-            {
-                8
+        let kind = step.string("type")?;
+        let is_known = match kind {
+            "Replace" => is_replace(step, SYMBOL, " "),
+            "ByteFallback" | "Fuse" => true,
+            "Strip" => {
+                step.string("content")? == " " && text_is(step, "start", "1") && text_is(step, "stop", "0")
             }
-            _ => return refused(step),
+            _ => false,
         };
-        found = if found < order { found | order } else { 16 };
+        if !is_known {
+            return refused(step);
+        }
+        kinds.push(kind);
     }
-    if found != if has_prefix { 15 } else { 7 } {
+    if kinds != ["Replace", "ByteFallback", "Fuse", "Strip"][..if has_prefix { 4 } else { 3 }] {
         let decoder = shown(decoder.text);
         return Err(Error::Model(format!(
             "decoder {decoder} does not reverse the normalizer and the pre_tokenizer, {REMEDY}"
