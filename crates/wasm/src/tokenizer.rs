@@ -74,7 +74,7 @@ pub fn merges_of(vocabulary: &Vocabulary, id: u32) -> Vec<[u32; 4]> {
     };
     let mut symbols = symbols.unwrap_or_default();
     let mut done = Vec::new();
-    // By definition: merge the pair of lowest rank, leftmost first, until there is none.
+    // The definition: merge the pair of lowest rank, of equals the leftmost, until no pair merges.
     loop {
         let pairs = symbols.windows(2).enumerate();
         let ranked = pairs.filter_map(|(at, two)| Some((vocabulary.pair(two[0], two[1])?, at)));

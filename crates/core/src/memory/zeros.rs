@@ -12,10 +12,10 @@ use super::{TryReserve, filled};
 use crate::error::{Error, Result};
 use crate::pages::{self, HUGE_BYTES, Pages};
 
-/// Types of which zeroed memory is a value: the default, if there is one.
+/// Types for which zeroed memory is a valid value; it is the default value if the type has one.
 ///
 /// # Safety
-/// That must hold. The type must be aligned to at most 64 bytes, and must not implement `Drop`.
+/// Both must hold. The type must be aligned to at most 64 bytes, and must not implement `Drop`.
 pub(crate) unsafe trait Zero: Sized {}
 
 // SAFETY: A zero byte is the number 0, the default.
